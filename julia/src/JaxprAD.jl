@@ -1,0 +1,70 @@
+"""
+    JaxprAD
+
+JAX-style automatic differentiation on Programs: typed, single-assignment equations over a closed
+set of primitives. A forward rule per primitive (`jvp`), a split into known and linear parts
+(`linearize`) and a transpose rule for each primitive that can be linear; reverse mode is
+`transpose ∘ linearize`. Standard library only; Julia 1.5 and newer.
+"""
+module JaxprAD
+
+using LinearAlgebra
+
+# Rules and transforms are symbolic code, run once a Program: compile latency matters, not their speed.
+Base.Experimental.@optlevel 1
+
+export Program, parse_program, jvp, linearize, transpose, vjp, optimize, evaluate, typecheck
+
+include("errors.jl")
+include("bfloat16.jl")
+include("dtypes.jl")
+include("dims.jl")
+include("program.jl")
+include("primitive.jl")
+include("builder.jl")
+include("scalars.jl")
+
+include("rules/elementwise.jl")
+include("rules/unary.jl")
+include("rules/binary.jl")
+include("rules/complex.jl")
+include("rules/conversion.jl")
+include("rules/select.jl")
+include("rules/shape.jl")
+include("rules/slicing.jl")
+include("rules/gather.jl")
+include("rules/scatter.jl")
+include("rules/reductions.jl")
+include("rules/cumulative.jl")
+include("rules/sorting.jl")
+include("rules/dot.jl")
+include("rules/generators.jl")
+
+include("transforms/inline.jl")
+include("transforms/dce.jl")
+include("transforms/jvp.jl")
+include("transforms/partial_eval.jl")
+include("transforms/linearize.jl")
+include("transforms/transpose.jl")
+include("transforms/vjp.jl")
+include("transforms/typecheck.jl")
+include("transforms/evaluate.jl")
+
+include("rules/remat.jl")
+include("rules/custom.jl")
+include("rules/cond.jl")
+include("rules/scan.jl")
+include("rules/while.jl")
+
+include("transforms/simplify.jl")
+include("transforms/cse.jl")
+include("transforms/factor.jl")
+include("transforms/sums.jl")
+include("transforms/optimize.jl")
+
+include("tokens.jl")
+include("parse.jl")
+include("print.jl")
+include("serve.jl")
+
+end

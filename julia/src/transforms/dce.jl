@@ -1,0 +1,40 @@
+# Dead code elimination.
+
+const VarSet = Base.IdSet{Var}
+
+"""
+    prune(op, eqn, used::Vector{Bool}) -> Vector{Equation}
+
+The equations that replace `eqn` when only the results marked in `used` (at least one) are needed. Primitives with bodies
+drop what only the unused results need."""
+prune(op::Primitive, eqn, used) = [eqn]
+
+"The equations without those that `outputs` do not depend on, in order."
+function live_equations(equations, outputs)
+    live, kept = VarSet(), Equation[]
+    mark(atoms) = for a in atoms; a isa Var && push!(live, a); end
+    mark(outputs)
+    for e in Iterators.reverse(equations)
+        checkpoint()
+        used = Bool[v in live for v in e.outputs]
+        any(used) || continue
+        for pruned in Iterators.reverse(all(used) ? [e] : prune(e.op, e, used))
+            mark(pruned.inputs)
+            push!(kept, pruned)
+        end
+    end
+    reverse!(kept)
+end
+
+"The Program without equations that its results do not depend on."
+dce(p::Program) = with(p; equations = live_equations(p.equations, p.outputs))
+
+"The Program restricted to the results marked in `used`, dead code removed."
+select_outputs(p::Program, used) = dce(with(p; outputs = p.outputs[used]))
+
+"Which inputs a Program's results depend on."
+function used_inputs(p::Program)
+    live = VarSet(a for e in p.equations for a in e.inputs if a isa Var)
+    for a in p.outputs; a isa Var && push!(live, a); end
+    Bool[v in live for v in p.inputs]
+end

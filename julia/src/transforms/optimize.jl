@@ -1,0 +1,1 @@
+optimize(p::Program) = dce(p)

@@ -1,0 +1,76 @@
+"""Every exception pybridge raises. All derive from `PyBridgeError`; each says what to do next."""
+
+from __future__ import annotations
+
+
+class PyBridgeError(Exception):
+    """Base of all pybridge errors."""
+
+
+class UnsupportedPrimitive(PyBridgeError):
+    """A traced function uses an operation that the Program language or an engine lacks.
+
+    Raised before anything runs. `primitive` is its name, `source` the user's line (`file:line (function)`).
+    """
+
+    def __init__(self, message: str, *, primitive: str = "", source: str = ""):
+        super().__init__(message)
+        self.primitive = primitive
+        self.source = source
+
+
+class TracingError(PyBridgeError):
+    """JAX could not trace the function; the message carries JAX's reason."""
+
+
+class SideEffectError(PyBridgeError):
+    """The function has side effects (callbacks, prints, mutable references); a Program is pure."""
+
+
+class UnknownOption(PyBridgeError, ValueError):
+    """An engine, execute mode or other option that does not exist."""
+
+
+class EngineUnavailable(PyBridgeError):
+    """The engine exists but cannot work here; the message says what to install."""
+
+
+class NotDifferentiable(PyBridgeError, TypeError):
+    """A derivative was asked for that does not exist: integer inputs, reverse mode through an unbounded loop."""
+
+
+class ArgumentError(PyBridgeError, TypeError):
+    """Arguments whose number, structure, shape or dtype do not fit the Program."""
+
+
+class ProgramSyntaxError(PyBridgeError, ValueError):
+    """Text that is not a Program; the message names line and column."""
+
+
+class ProgramVersionError(ProgramSyntaxError):
+    """Program text written by a newer pybridge than this one."""
+
+
+class ProgramTypeError(PyBridgeError, TypeError):
+    """A Program that parses but is ill-typed."""
+
+
+class JuliaNotFound(PyBridgeError):
+    """No Julia on this machine, as far as the documented search order sees."""
+
+
+class JuliaUnusable(JuliaNotFound):
+    """A Julia was found but is too old or broken; the message names its path, version and the remedy."""
+
+
+class JuliaError(PyBridgeError):
+    """An error raised inside Julia. `kind` is Julia's exception type, `stacktrace` Julia's own trace."""
+
+    def __init__(self, message: str, *, kind: str = "", stacktrace: str = ""):
+        super().__init__(message)
+        self.kind = kind
+        self.stacktrace = stacktrace
+
+
+class ForkedProcess(PyBridgeError):
+    """Julia was started before this process was forked; it cannot be used in the child."""
