@@ -1,0 +1,89 @@
+"""A Julia that runs in this process, however it was started, as the control thread uses it."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pybridge.julia import protocol
+from pybridge.julia.libjulia import LibJulia
+from pybridge.julia.signals import Guard
+from pybridge.julia.source import Package
+
+_BOOT = Path(__file__).with_name("boot.jl")
+
+
+@dataclass(frozen=True)
+class Service:
+    """A loaded package's `serve`, and the flag that ends what it is doing."""
+
+    path: Path
+    function: int
+    cancelled: ctypes.c_int32
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """Used on the control thread only."""
+
+    library: LibJulia
+    segv: Guard
+    finish: Callable[[], None]
+
+    def parked(self) -> AbstractContextManager[None]:
+        return self.library.parked()
+
+    def guard(self) -> None:
+        self.segv.keep()
+
+    def tick(self) -> None:
+        self.library.tick()
+
+    def load(self, package: Package) -> Service:
+        """Load the package, precompiling it if this depot has not seen it yet."""
+        host = self.library.text(
+            'let host = Module(gensym("PyBridge"))\n'
+            "Core.eval(Main, Expr(:const, Expr(:(=), nameof(host), host)))\n"  # roots it
+            f"Base.include(host, {_literal(str(_BOOT))})\n"
+            "string(nameof(host)) end"
+        )
+        host = f"getfield(Main, Symbol({_literal(host)}))"
+        with _one_at_a_time(self.library.text('isempty(DEPOT_PATH) ? "" : first(DEPOT_PATH)')):
+            code = f"{host}.load({_literal(package.name)}, {_literal(str(package.folder))})"
+            address, _, path = protocol.decode(self.library.text(code)).partition("\n")
+        return Service(
+            Path(path), self.library.evaluate(f"{host}.serve"), ctypes.c_int32.from_address(int(address))
+        )
+
+    def serve(self, service: Service, message: str) -> str:
+        return self.library.call(service.function, message)
+
+
+@contextmanager
+def _one_at_a_time(depot: str) -> Iterator[None]:
+    """Old Julias write precompiled files in place: two processes doing so at once spoil them for a third."""
+    if not depot:
+        yield
+        return
+    try:
+        folder = Path(depot, "compiled")
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / "pybridge.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError:  # a depot that cannot be written holds nothing to spoil
+        yield
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
+    return f'"{escaped}"'

@@ -1,0 +1,127 @@
+"""The one Julia of this process: started at first use, asked through `request`, ended at exit."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pybridge.errors import ForkedProcess
+from pybridge.julia import embed, juliacall_host, protocol, source
+from pybridge.julia.control import Control
+from pybridge.julia.find import Discovery, Host, find
+from pybridge.julia.hosted import Hosted, Service
+from pybridge.julia.probe import Installation
+
+
+@dataclass(frozen=True)
+class Status:
+    """What runs in this process now."""
+
+    started: bool
+    how: Host | None = None
+    julia: Installation | None = None
+    package: Path | None = None
+
+
+# Each looks at what can go wrong on the calling thread, and returns what the control thread runs.
+_HOSTS: dict[Host, Callable[[Installation], Callable[[], Hosted]]] = {
+    "embedded": embed.prepare,
+    "juliacall": juliacall_host.prepare,
+    "attached": juliacall_host.prepare_to_attach,
+}
+
+
+@dataclass
+class _Live:
+    """A started Julia. `hosted` and `service` are set on the control thread."""
+
+    how: Host
+    julia: Installation
+    control: Control | None = None
+    hosted: Hosted | None = None
+    service: Service | None = None
+
+
+class Runtime:
+    """`package` and `search` are arguments so that tests can serve with a package of their own."""
+
+    def __init__(
+        self, package: Callable[[], source.Package] = source.jaxprad, search: Callable[[], Discovery] = find
+    ):
+        self._package, self._search = package, search
+        self._starting = threading.Lock()
+        self._live: _Live | None = None
+        self._owner = os.getpid()
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def request(self, command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
+        """Send one request to the package and give its answer's body. Any thread may call."""
+        message = protocol.encode(command, arguments, body)
+        live = self._started()
+        assert live.control is not None
+        return protocol.decode(live.control.call(lambda: self._serve(live, message)))
+
+    def status(self) -> Status:
+        live = self._live
+        if live is None or live.hosted is None or self._forked():
+            return Status(False)
+        return Status(True, live.how, live.julia, live.service.path if live.service else None)
+
+    def _serve(self, live: _Live, message: str) -> str:
+        assert live.hosted is not None
+        if live.service is None:
+            live.service = live.hosted.load(self._package())
+        return live.hosted.serve(live.service, message)
+
+    def _started(self) -> _Live:
+        if self._forked():
+            raise ForkedProcess(
+                f"Julia was started in process {self._owner}, from which this one ({os.getpid()}) was forked, "
+                "and does not survive that; use the start method 'spawn' or 'forkserver', "
+                "or make the first use of pybridge after the fork"
+            )
+        with self._starting:
+            if self._live is None or (self._live.control and self._live.control.failed):
+                self._live = self._start()
+            return self._live
+
+    def _start(self) -> _Live:
+        found = self._search()
+        julia = found.require()
+        live = _Live(found.host, julia)
+        start = _HOSTS[live.how](julia)
+
+        def begin() -> Hosted:
+            live.hosted = start()
+            return live.hosted
+
+        def cancel() -> None:
+            if live.service is not None:
+                live.service.cancelled.value = 1
+
+        live.control = Control(begin, cancel)
+        atexit.register(self._exit)
+        return live
+
+    def _exit(self) -> None:
+        live = self._live
+        if live is None or live.control is None or self._forked():
+            return
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        live.control.close()
+
+    def _forked(self) -> bool:
+        return self._live is not None and os.getpid() != self._owner
+
+    def _after_fork(self) -> None:
+        # a lock that another thread held at the fork stays locked in the child for ever
+        self._starting = threading.Lock()
+        if self._live is None:
+            self._owner = os.getpid()

@@ -1,0 +1,77 @@
+"""Who owns which signal once Python and Julia share a process.
+
+Julia stops its threads for a collection by protecting a page they read: the fault must reach Julia's
+SIGSEGV action, so that one is put back whenever somebody (faulthandler, mostly) takes it. SIGINT,
+SIGTERM and their like stay Python's, whose actions are put back after Julia's start.
+
+Actions are read and written by `sigaction` itself: Python's `signal` module works on the main thread
+only and cannot represent an action that C code installed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+_STRUCT = 512  # no platform's struct sigaction is larger; its content is never looked into
+PYTHONS = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGPIPE,
+    signal.SIGALRM,
+    signal.SIGCHLD,
+    signal.SIGUSR1,
+    signal.SIGTSTP,
+)
+
+_sigaction = ctypes.CDLL(None).sigaction
+_sigaction.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+
+
+@dataclass(frozen=True)
+class Action:
+    """What the process does on a signal, as the C library tells it."""
+
+    signal: int
+    content: bytes
+
+    @classmethod
+    def current(cls, number: int) -> Action:
+        buffer = ctypes.create_string_buffer(_STRUCT)
+        _sigaction(number, None, buffer)
+        return cls(number, buffer.raw)
+
+    def install(self) -> None:
+        _sigaction(self.signal, ctypes.create_string_buffer(self.content, _STRUCT), None)
+
+
+@contextmanager
+def pythons_kept() -> Iterator[None]:
+    """Around Julia's start: what Python owned before, it owns after, on this thread's mask as well."""
+    before = [Action.current(number) for number in PYTHONS]
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:
+        yield
+    finally:
+        for action in before:
+            action.install()
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Keeps Julia's SIGSEGV action in place. Made right after Julia's start."""
+
+    action: Action
+
+    @classmethod
+    def after_start(cls) -> Guard:
+        return cls(Action.current(signal.SIGSEGV))
+
+    def keep(self) -> None:
+        if Action.current(signal.SIGSEGV) != self.action:
+            self.action.install()
