@@ -1,0 +1,354 @@
+"""Programs: typed single-assignment equations over the closed set of primitives of docs/program.md.
+
+A Program is data. It knows neither JAX nor differentiation; its methods delegate to the layers that do.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .errors import ProgramTypeError
+from .numerals import DTYPES, bits, format_number, is_inexact, normalise
+
+INLINE_CONSTANT = 64
+"""The largest number of elements of a constant that is written into the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymDim:
+    """A symbolic dimension: an expression in dimension variables, such as `2*b + 1`."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return f"<{self.text}>"
+
+
+Dim = int | SymDim
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """dtype (a key of `numerals.DTYPES`) and shape of a value."""
+
+    dtype: str
+    shape: tuple[Dim, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def inexact(self) -> bool:
+        return is_inexact(self.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable; inside a Program `id` is its place in the order of binding."""
+
+    id: int
+    type: TensorType
+
+    def __str__(self) -> str:
+        return f"%{self.id}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A rank-0 constant, exact in its dtype. NaN equals NaN, and -0.0 differs from 0.0."""
+
+    value: bool | int | float | complex
+    dtype: str
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "value", normalise(self.value, self.dtype))
+        except KeyError:
+            raise ProgramTypeError(f"a literal cannot have the dtype {self.dtype}") from None
+        except OverflowError as e:
+            raise ProgramTypeError(str(e)) from None
+
+    @property
+    def type(self) -> TensorType:
+        return TensorType(self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return self.dtype == other.dtype and _key(self.value) == _key(other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, _key(self.value)))
+
+    def __str__(self) -> str:
+        return f"{format_number(self.value, self.dtype)}:{self.dtype}"
+
+
+Atom = Var | Literal
+Value = Any  # bool | int | float | str | None | SymDim | tuple[Value, ...] | Program
+
+
+def _key(value: Value) -> Any:
+    """A hashable that tells apart what prints apart: 1, 1.0 and true; 0.0 and -0.0; but no two NaNs."""
+    match value:
+        case float():
+            return ("float", bits(value))
+        case complex():
+            return ("complex", bits(value.real), bits(value.imag))
+        case tuple():
+            return tuple(map(_key, value))
+        case _:
+            return (type(value).__name__, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """`outputs = op inputs {attrs}`. `source` is the user's line, `file.py:12 (function)`, not compared."""
+
+    op: str
+    inputs: tuple[Atom, ...]
+    outputs: tuple[Var, ...]
+    attrs: Mapping[str, Value] = field(default_factory=dict)
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        object.__setattr__(self, "outputs", tuple(self.outputs))
+        object.__setattr__(self, "source", " ".join(self.source.split()))
+        if not isinstance(self.attrs, MappingProxyType):
+            attrs = {name: _plain(value) for name, value in self.attrs.items()}
+            object.__setattr__(self, "attrs", MappingProxyType(attrs))
+
+    def _identity(self) -> tuple:
+        attrs = frozenset((name, _key(value)) for name, value in self.attrs.items())
+        return self.op, self.inputs, self.outputs, attrs
+
+    def __eq__(self, other: object) -> bool:
+        return self._identity() == other._identity() if isinstance(other, Equation) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    @property
+    def bodies(self) -> Iterator[Program]:
+        """The nested Programs among the attributes."""
+        for value in self.attrs.values():
+            if isinstance(value, Program):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (v for v in value if isinstance(v, Program))
+
+
+def _plain(value: Value) -> Value:
+    """An attribute value without numpy's types and without mutable lists."""
+    match value:
+        case None | bool() | str() | SymDim() | Program():
+            return value
+        case list() | tuple():
+            return tuple(map(_plain, value))
+        case int() | np.integer():
+            return int(value)
+        case float() | np.floating():
+            return float(value)
+        case np.bool_():
+            return bool(value)
+    raise ProgramTypeError(f"an attribute cannot hold {value!r} of type {type(value).__name__}")
+
+
+@dataclass(frozen=True)
+class Structure:
+    """How the user's function groups its values: jax tree definitions of (args, kwargs) and of the result."""
+
+    inputs: Any
+    outputs: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A closed Program.
+
+    Variables may come in with any distinct ids and are renumbered 0, 1, 2 ... in order of binding, so
+    that equal Programs print alike. Programs are compared by content: neither names nor sources count,
+    and large constants count by their reference.
+
+    constants: arrays by reference, for this Program and its nested ones.
+    structure: the user's pytrees, if it was traced from a function; derived Programs have none.
+
+    Raises ProgramTypeError where a variable is used before it is bound, bound twice, or used at another
+    type than it was bound at. Nested Programs have the name "".
+    """
+
+    name: str
+    inputs: tuple[Var, ...]
+    equations: tuple[Equation, ...]
+    outputs: tuple[Atom, ...]
+    constants: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    structure: Structure | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.name and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.name, re.ASCII):
+            raise ProgramTypeError(f"{self.name!r} cannot be a Program's name; names are like f_1")
+        inputs, equations, outputs = _renumbered(self.inputs, self.equations, self.outputs)
+        object.__setattr__(self, "inputs", inputs)
+        object.__setattr__(self, "equations", equations)
+        object.__setattr__(self, "outputs", outputs)
+        object.__setattr__(self, "constants", MappingProxyType(_used_constants(equations, self.constants)))
+
+    @property
+    def input_types(self) -> tuple[TensorType, ...]:
+        return tuple(v.type for v in self.inputs)
+
+    @property
+    def output_types(self) -> tuple[TensorType, ...]:
+        return tuple(atom.type for atom in self.outputs)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """sha256, in hexadecimal, of the content: neither the name nor the sources enter."""
+        from .text import format_body
+
+        return hashlib.sha256(format_body(self).encode()).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Program) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __str__(self) -> str:
+        from .text import format_program
+
+        return format_program(self)
+
+    def equation_count(self, recursive: bool = True) -> int:
+        """The number of equations, those of nested Programs included if `recursive`."""
+        nested = (body.equation_count() for eq in self.equations for body in eq.bodies) if recursive else ()
+        return len(self.equations) + sum(nested)
+
+    def jvp(self, **options) -> Program:
+        """(x..., tangents of the active x...) -> (y..., tangents of the inexact y...); made by Julia."""
+        from . import transforms
+
+        return transforms.jvp(self, **options)
+
+    def linearize(self, **options):
+        """The known part (x...) -> (y..., residuals...) and the linear part (residuals..., tangents...)."""
+        from . import transforms
+
+        return transforms.linearize(self, **options)
+
+    def transpose(self, **options) -> Program:
+        """The transpose of a Program that is linear in some of its inputs."""
+        from . import transforms
+
+        return transforms.transpose(self, **options)
+
+    def vjp(self, **options) -> Program:
+        """(x..., cotangents of the inexact y...) -> (cotangents of the active x...); made by Julia."""
+        from . import transforms
+
+        return transforms.vjp(self, **options)
+
+    def optimize(self, **options) -> Program:
+        """The same function in fewer equations; made by Julia."""
+        from . import transforms
+
+        return transforms.optimize(self, **options)
+
+    def call(self, *args, **kwargs):
+        """Run natively in Julia. Takes and returns the user's pytrees if the Program was traced."""
+        from . import transforms
+
+        if self.structure is None:
+            return tuple(transforms.evaluate(self, *args, **kwargs))
+        from .emission import with_structure
+
+        return with_structure(self, lambda *flat: transforms.evaluate(self, *flat))(*args, **kwargs)
+
+    def to_jax(self):
+        """A JAX-traceable callable made of lax operations alone.
+
+        It takes and returns the user's pytrees where the Program was traced from them; else it takes one
+        array for each input and returns a tuple of arrays.
+        """
+        from .emission import to_jax, with_structure
+
+        return to_jax(self) if self.structure is None else with_structure(self, to_jax(self))
+
+
+def _renumbered(inputs, equations, outputs):
+    """The same body with variables 0, 1, 2 ... in order of binding; checks single assignment on the way."""
+    bound: dict[int, Var] = {}
+
+    def bind(var: Var) -> Var:
+        if var.id in bound:
+            raise ProgramTypeError(f"%{var.id} is bound twice")
+        check_type(var.type)
+        new = var if var.id == len(bound) else Var(len(bound), var.type)
+        bound[var.id] = new
+        return new
+
+    def use(atom: Atom, where: str) -> Atom:
+        if isinstance(atom, Literal):
+            return atom
+        new = bound.get(atom.id)
+        if new is None:
+            raise ProgramTypeError(f"%{atom.id} is used by {where} before it is bound")
+        if new.type != atom.type:
+            raise ProgramTypeError(f"%{atom.id} is bound as {new.type} but used by {where} as {atom.type}")
+        return new
+
+    new_inputs = tuple(bind(v) for v in inputs)
+    new_equations = []
+    for eq in equations:
+        if not eq.outputs:
+            raise ProgramTypeError(f"{eq.op} binds no variable")
+        ins = tuple(use(a, eq.op) for a in eq.inputs)
+        outs = tuple(bind(v) for v in eq.outputs)
+        new_equations.append(Equation(eq.op, ins, outs, eq.attrs, eq.source))
+    return new_inputs, tuple(new_equations), tuple(use(a, "return") for a in outputs)
+
+
+@functools.lru_cache(maxsize=4096)
+def check_type(type_: TensorType) -> None:
+    """Raises ProgramTypeError unless dtype and dimensions are of the Program language."""
+    if type_.dtype not in DTYPES:
+        raise ProgramTypeError(f"{type_.dtype} is not a dtype; there are {', '.join(DTYPES)}")
+    for dim in type_.shape:
+        if isinstance(dim, SymDim):
+            if not dim.text.strip() or ">" in dim.text or "\n" in dim.text:
+                raise ProgramTypeError(f"{dim.text!r} is not a symbolic dimension")
+        elif type(dim) is not int or dim < 0:
+            raise ProgramTypeError(f"{dim!r} is not a dimension")
+
+
+def _used_constants(equations, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Of the given arrays those that are referred to, with those of the nested Programs."""
+    used = {}
+    for eq in equations:
+        ref = eq.attrs.get("ref") if eq.op == "constant" else None
+        if ref is not None and ref in given:
+            used[ref] = given[ref]
+        for body in eq.bodies:
+            used.update(body.constants)
+    return used
+
+
+def constant_ref(array: np.ndarray, type_: TensorType) -> str:
+    """The content address of a constant: sha256 of its type's text and its little-endian row-major bytes."""
+    data = np.ascontiguousarray(array)
+    if data.dtype.byteorder == ">":
+        data = data.astype(data.dtype.newbyteorder("<"))
+    return hashlib.sha256(str(type_).encode() + data.tobytes()).hexdigest()
