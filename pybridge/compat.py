@@ -1,0 +1,113 @@
+"""Everything that pybridge takes from JAX's private modules. Tried on JAX 0.10.2.
+
+Each entry says what it is for, so that a JAX release that moves something is answered here alone.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src import ad_util, core, source_info_util
+from jax.extend import core as jex_core
+from jax.extend import source_info_util as public_source_info
+
+# Frames of pybridge itself are never the user's line.
+public_source_info.register_exclusion(os.path.dirname(__file__) + os.sep)
+
+Tracer = jax.core.Tracer
+ClosedJaxpr = jex_core.ClosedJaxpr
+JaxprLiteral = jex_core.Literal
+float0 = jax.dtypes.float0
+
+
+def is_user_file(path: str) -> bool:
+    """Whether a frame in this file is the user's, not JAX's, pybridge's or the standard library's."""
+    return source_info_util.is_user_filename(path)
+
+
+def user_source(source_info: Any) -> str:
+    """`file.py:12 (function)` of the innermost user frame of an equation, or an empty string."""
+    frame = source_info_util.user_frame(source_info.traceback)
+    return describe_frame(frame.file_name, frame.start_line, frame.function_name) if frame else ""
+
+
+def describe_frame(path: str, line: int, function: str) -> str:
+    """The form in which source positions are shown; paths inside the working directory are relative to it."""
+    here = os.getcwd() + os.sep
+    return f"{path.removeprefix(here)}:{line} ({function})"
+
+
+# Symbolic dimensions
+
+
+def is_symbolic_dim(size: Any) -> bool:
+    return core.is_dim(size) and not core.is_constant_dim(size)
+
+
+def max_dim(x, y):
+    return core.max_dim(x, y)
+
+
+def min_dim(x, y):
+    return core.min_dim(x, y)
+
+
+# The user's derivative rules. A jaxpr holds them as functions that trace the rule on demand, for a given
+# pattern of tangents known to be zero; Programs want one rule that serves all, so everything inexact is taken
+# to be perturbed.
+
+
+def jvp_rule(eqn, inexact: list[bool]) -> tuple[ClosedJaxpr, list[bool]]:
+    """The rule of a custom_jvp_call: (x..., tangents of the inexact x...) -> (y..., tangents...).
+
+    x are the operands after the first `num_consts`, and `inexact` says which of them have tangents.
+    Also which outputs have no tangent in the result, because the rule says that it is zero.
+    """
+    jaxpr, consts, out_zeros = eqn.params["jvp_jaxpr_fun"].call_wrapped(*(not i for i in inexact))
+    return ClosedJaxpr(jaxpr, consts), list(out_zeros)
+
+
+def fwd_rule(eqn, inexact: list[bool]) -> tuple[ClosedJaxpr, list[int | None]]:
+    """The forward rule of a custom_vjp_call: (x...) -> (own residuals..., y...).
+
+    Also the list of all residuals: None for the next of the rule's own, else the number of the operand
+    (closed-over constants counted) that is the residual.
+    """
+    jaxpr, consts = eqn.params["fwd_jaxpr_thunk"].call_wrapped(*inexact)
+    _, _, residuals = eqn.params["out_trees"]()
+    return ClosedJaxpr(jaxpr, consts), list(residuals)
+
+
+def bwd_rule(bwd, residual_avals, out_avals, wanted: list[Any]) -> ClosedJaxpr:
+    """The backward rule: (residuals..., cotangents of the inexact y...) -> (cotangents of the wanted x...).
+
+    wanted: for each x its aval if a cotangent is wanted, else None. Must follow `fwd_rule`, which
+    tells JAX how the residuals are grouped.
+    """
+    inexact = [is_inexact(aval) for aval in out_avals]
+
+    def rule(*args):
+        residuals, given = args[: len(residual_avals)], iter(args[len(residual_avals) :])
+        cotangents = [
+            next(given) if i else np.zeros(aval.shape, float0)
+            for i, aval in zip(inexact, out_avals, strict=True)
+        ]
+        results = bwd.call_wrapped(*residuals, *cotangents)
+        return [_instantiated(ct, aval) for ct, aval in zip(results, wanted, strict=True) if aval is not None]
+
+    avals = [*residual_avals, *(aval for i, aval in zip(inexact, out_avals, strict=True) if i)]
+    return jax.make_jaxpr(rule)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals))
+
+
+def _instantiated(cotangent: Any, aval: Any) -> Any:
+    if isinstance(cotangent, ad_util.Zero | ad_util.SymbolicZero):
+        return jnp.zeros(aval.shape, aval.dtype)
+    return jax.lax.convert_element_type(cotangent, aval.dtype)
+
+
+def is_inexact(aval: Any) -> bool:
+    return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, np.inexact)

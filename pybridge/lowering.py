@@ -1,0 +1,259 @@
+"""From jaxprs to Programs.
+
+`lower` walks a jaxpr once. What becomes of each lax primitive is said by the table in `primitives`; this
+file holds what all of them share: types, constants, nested bodies, the user's lines, and refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import compat
+from .dimensions import to_dim
+from .errors import SideEffectError, TracingError, UnsupportedPrimitive
+from .numerals import COMPLEX, DTYPES, dtype_name
+from .primitives import DECOMPOSITIONS, LOWERINGS
+from .program import INLINE_CONSTANT, Atom, Dim, Equation, Literal, Program, TensorType, Var, constant_ref
+
+# Values of these reach the outside world, and not every one of them says so by an effect.
+_SIDE_EFFECTS = {
+    *("debug_callback", "debug_print", "io_callback"),
+    *("ref", "new_ref", "mutable_array", "freeze", "run_state", "run_scoped"),
+    *("get", "swap", "addupdate", "ref_get", "ref_set", "ref_swap", "ref_addupdate"),
+}
+
+
+def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
+    """The Program of a closed jaxpr.
+
+    name: the Program's name, [A-Za-z_][A-Za-z0-9_]*.
+    hoist_constants: the jaxpr's constants become the leading inputs, as they must when they are tracers,
+        and the result is the pair (program, list of those constants); else they are written into the Program.
+
+    Raises UnsupportedPrimitive for an operation or dtype that the Program language lacks, SideEffectError for
+    a callback, print or mutable reference, TracingError for a constant that is a tracer; each names the
+    user's line.
+    """
+    lowering = Lowering({})
+    jaxpr, consts = closed_jaxpr.jaxpr, list(closed_jaxpr.consts)
+    hoisted = jaxpr.constvars if hoist_constants else []
+    leading = [lowering.variable(lowering.type_of(v.aval)) for v in hoisted]
+    inputs = [lowering.variable(lowering.type_of(v.aval)) for v in jaxpr.invars]
+    outputs = lowering.run(jaxpr, leading if hoist_constants else consts, inputs)
+    program = lowering.finish(name, [*leading, *inputs], outputs)
+    return (program, consts) if hoist_constants else program
+
+
+class Lowering:
+    """The equations of one body in the making.
+
+    constants: the arrays behind `ref`, shared by all bodies of a Program.
+    source: the user's line of the equation at hand.
+    order: how many of the user's derivative rules this body is nested in. A rule often calls the very
+        function that it differentiates, so that its full expansion is endless; what is called at order n
+        matters only to derivatives of order n + 1.
+    """
+
+    def __init__(self, constants: dict[str, np.ndarray], source: str = "", order: int = 0):
+        self.constants = constants
+        self.source = source
+        self.order = order
+        self.equations: list[Equation] = []
+        self.count = 0
+        self.broadcasts: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}  # of what, and along which dims
+        self.made: dict[int, tuple[Any, Atom]] = {}  # constants of this body by identity, each kept alive
+
+    # Building
+
+    def variable(self, type_: TensorType) -> Var:
+        self.count += 1
+        return Var(self.count, type_)
+
+    def append(self, op: str, inputs: Sequence[Atom], types: Sequence[TensorType], **attrs) -> list[Var]:
+        """Appends an equation and returns its results, which have the given types."""
+        outputs = tuple(map(self.variable, types))
+        self.equations.append(Equation(op, tuple(inputs), outputs, attrs, self.source))
+        return list(outputs)
+
+    def emit(self, op: str, inputs: Sequence[Atom], eqn, **attrs) -> list[Var]:
+        """Appends `op` with the results that the jaxpr's equation has."""
+        return self.append(op, inputs, [self.type_of(v.aval) for v in eqn.outvars], **attrs)
+
+    def finish(self, name: str, inputs: Sequence[Var], outputs: Sequence[Atom]) -> Program:
+        """The Program of the equations that the outputs need."""
+        needed = {a for a in outputs if isinstance(a, Var)}
+        live = []
+        for eq in reversed(self.equations):
+            if not needed.isdisjoint(eq.outputs):
+                needed.update(a for a in eq.inputs if isinstance(a, Var))
+                live.append(eq)
+        return Program(name, tuple(inputs), tuple(reversed(live)), tuple(outputs), self.constants)
+
+    def full(self, type_: TensorType, value) -> Atom:
+        literal = Literal(value, type_.dtype)
+        return self.broadcast(literal, type_.shape) if type_.shape else literal
+
+    def zeros(self, type_: TensorType) -> Atom:
+        return self.full(type_, 0)
+
+    def broadcast(self, atom: Atom, shape: tuple[Dim, ...]) -> Atom:
+        """`atom` in the given shape: of rank 0, or of the same rank with sizes of 1 that are repeated."""
+        if atom.type.shape == shape:
+            return atom
+        dims = tuple(range(atom.type.rank))
+        if atom in self.broadcasts:  # jnp reaches (n, m) from (m,) by way of (1, m); one step is enough
+            atom, dims = self.broadcasts[atom]
+        return self.broadcast_in_dim(atom, shape, dims)
+
+    def broadcast_in_dim(self, atom: Atom, shape: tuple[Dim, ...], dims: tuple[int, ...]) -> Var:
+        type_ = TensorType(atom.type.dtype, shape)
+        (var,) = self.append("broadcast_in_dim", [atom], [type_], shape=shape, dims=dims)
+        self.broadcasts[var] = atom, dims
+        return var
+
+    def constant(self, value: Any) -> Atom:
+        """A literal for rank 0, else an equation; one for each array in a body."""
+        if id(value) not in self.made:
+            self.made[id(value)] = value, self._constant(value)
+        return self.made[id(value)][1]
+
+    def _constant(self, value: Any) -> Atom:
+        if isinstance(value, compat.Tracer):
+            raise TracingError(
+                f"a derivative rule or nested function closes over a traced value ({value.aval.str_short()})"
+                f"{self._at()}: pass it as an argument"
+            )
+        array = np.asarray(value)
+        type_ = self.type_of(array)
+        if not array.shape:
+            return Literal(array.item(), type_.dtype)
+        if array.size <= INLINE_CONSTANT:
+            return self.append("constant", [], [type_], value=_flat(array))[0]
+        ref = constant_ref(array, type_)
+        self.constants[ref] = array
+        return self.append("constant", [], [type_], ref=ref)[0]
+
+    # Nested jaxprs
+
+    def body(self, jaxpr) -> Program:
+        """A nested jaxpr, closed or without constants, as a nested Program."""
+        inner = getattr(jaxpr, "jaxpr", jaxpr)
+        types = [self.type_of(v.aval) for v in inner.invars]
+        return self.subprogram(types, lambda lowering, args: lowering.inline(jaxpr, args))
+
+    def subprogram(
+        self, types: Sequence[TensorType], build: Callable[..., Sequence[Atom]], *, rule=False
+    ) -> Program:
+        """A nested Program with inputs of the given types; `build(lowering, inputs)` makes its outputs.
+
+        rule: it is a derivative rule of the user's.
+        """
+        inner = Lowering(self.constants, self.source, self.order + rule)
+        inputs = [inner.variable(t) for t in types]
+        outputs = build(inner, inputs)
+        return inner.finish("", inputs, outputs)
+
+    def inline(self, jaxpr, args: Sequence[Atom]) -> list[Atom]:
+        """Appends the equations of a jaxpr, closed or without constants, and returns its outputs."""
+        source = self.source
+        outputs = self.run(getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", ()), args)
+        self.source = source
+        return outputs
+
+    def run(self, jaxpr, consts: Sequence[Any], args: Sequence[Atom]) -> list[Atom]:
+        """consts: arrays, or atoms where they are inputs."""
+        env: dict[Any, Atom] = dict(zip(jaxpr.invars, args, strict=True))
+        # Constants are made where they are read: rules carry some that nothing reads, of dtypes unknown here.
+        pending = dict(zip(jaxpr.constvars, consts, strict=True))
+
+        def read(var) -> Atom:
+            if isinstance(var, compat.JaxprLiteral):
+                return self.literal(var)
+            if var not in env:
+                value = pending[var]
+                env[var] = value if isinstance(value, Var | Literal) else self.constant(value)
+            return env[var]
+
+        for eqn in jaxpr.eqns:
+            self.source = compat.user_source(eqn.source_info) or self.source
+            outputs = self.equation(eqn, [read(v) for v in eqn.invars])
+            env.update(zip(eqn.outvars, outputs, strict=True))
+        return [read(v) for v in jaxpr.outvars]
+
+    def literal(self, var) -> Atom:
+        value = np.asarray(var.val)
+        type_ = self.type_of(var.aval)
+        return Literal(value.item(), type_.dtype) if not value.shape else self.constant(var.val)
+
+    def equation(self, eqn, inputs: list[Atom]) -> Sequence[Atom]:
+        name = str(eqn.primitive)
+        if name in DECOMPOSITIONS:
+            return DECOMPOSITIONS[name](self, eqn, inputs)
+        row = LOWERINGS.get(name)
+        if row is None:
+            raise self.refusal(eqn)
+        if row.lower is not None:
+            return row.lower(self, eqn, inputs)
+        types = [self.type_of(v.aval, name) for v in eqn.outvars]
+        try:
+            attrs = row.read(eqn)
+        except UnsupportedPrimitive as e:
+            raise self.unsupported(eqn, str(e)) from None
+        if row.elementwise:
+            inputs = [a if isinstance(a, Literal) else self.broadcast(a, types[0].shape) for a in inputs]
+        return self.append(row.op, inputs, types, **attrs)
+
+    # Types and refusals
+
+    def type_of(self, aval: Any, primitive: str = "") -> TensorType:
+        """Weak types are dropped: everything in a Program has a dtype of its own."""
+        if hasattr(aval, "inner_aval"):
+            raise SideEffectError(
+                f"a mutable reference{self._at()}: a Program is pure; pass and return arrays"
+            )
+        dtype = dtype_name(getattr(aval, "dtype", None)) if hasattr(aval, "dtype") else None
+        if dtype is None:
+            made_by = f" made by {primitive}" if primitive else ""
+            raise UnsupportedPrimitive(
+                f"a value of type {getattr(aval, 'dtype', aval)}{made_by}{self._at()}: Programs hold "
+                f"{', '.join(DTYPES)}. See docs/primitives.md",
+                primitive=primitive,
+                source=self.source,
+            )
+        return TensorType(dtype, tuple(map(to_dim, aval.shape)))
+
+    @staticmethod
+    def dim(size: Any) -> Dim:
+        return to_dim(size)
+
+    def _at(self) -> str:
+        return f" at {self.source}" if self.source else ""
+
+    def refusal(self, eqn) -> SideEffectError | UnsupportedPrimitive:
+        """The error for a primitive that no row and no decomposition knows."""
+        name = str(eqn.primitive)
+        if eqn.effects or name in _SIDE_EFFECTS:
+            return SideEffectError(
+                f"{name}{self._at()} has side effects, and a Program is pure: take it out of the function, "
+                "or keep it outside the part that is bridged"
+            )
+        return self.unsupported(eqn, name)
+
+    def unsupported(self, eqn, what: str) -> UnsupportedPrimitive:
+        return UnsupportedPrimitive(
+            f"{what}{self._at()} is not in the Program language. docs/primitives.md lists what is; "
+            'engine="jax" differentiates it as JAX does',
+            primitive=str(eqn.primitive),
+            source=self.source,
+        )
+
+
+def _flat(array: np.ndarray) -> tuple:
+    """The elements in row-major order as Python numbers; complex ones as real and imaginary parts in turn."""
+    name = dtype_name(array.dtype)
+    if name in COMPLEX:
+        return tuple(part for z in array.ravel().tolist() for part in (z.real, z.imag))
+    return tuple((array.astype(np.float32) if name == "bf16" else array).ravel().tolist())

@@ -1,0 +1,260 @@
+"""Control flow, rematerialisation and the user's own derivative rules: primitives with nested Programs."""
+
+from __future__ import annotations
+
+from jax import lax
+
+from .. import compat
+from ..errors import NotDifferentiable
+from ..program import TensorType
+from .row import Row
+
+RULE_ORDER = 3
+"""Derivatives up to this order use the user's rules; beyond it they go through the functions' own code."""
+
+_SCALAR_BOOL = TensorType("bool")
+
+
+# Emission
+
+
+def _remat(*xs, body, barrier):
+    return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
+
+
+def _custom_jvp(*xs, call, jvp):
+    return call(*xs)  # derivatives are made from Programs, not from what is emitted
+
+
+def _custom_vjp(*xs, call, fwd, bwd):
+    return call(*xs)
+
+
+def _custom_vjp_tangent(*_, bwd, residuals):
+    raise NotDifferentiable(
+        "forward-mode differentiation of a custom_vjp function: its rule says only how cotangents are pulled "
+        "back. Use reverse mode (jax.grad, jax.vjp), or give the function a rule with jax.custom_jvp"
+    )
+
+
+def _cond(index, *operands, branches):
+    return lax.switch(index, branches, *operands)
+
+
+def _scan(*operands, length, reverse, consts, carry, unroll, body):
+    constants, xs = operands[:consts], operands[consts + carry :]
+
+    def step(carried, x):
+        results = body(*constants, *carried, *x)
+        return results[:carry], results[carry:]
+
+    init = operands[consts : consts + carry]
+    last, ys = lax.scan(step, init, xs, length=length, reverse=reverse, unroll=unroll)
+    return (*last, *ys)
+
+
+def _while(*operands, cond_consts, body_consts, bound, cond, body):
+    # `bound` is a promise about the number of trips, of use to reverse mode alone.
+    of_cond = operands[:cond_consts]
+    of_body = operands[cond_consts : cond_consts + body_consts]
+    init = operands[cond_consts + body_consts :]
+    return lax.while_loop(lambda c: cond(*of_cond, *c)[0], lambda c: body(*of_body, *c), init)
+
+
+# Lowering
+
+
+def _lower_remat(lowering, eqn, inputs):
+    params = eqn.params
+    prevent_cse = params["prevent_cse"]
+    barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
+    return lowering.emit("remat", inputs, eqn, body=lowering.body(params["jaxpr"]), barrier=barrier)
+
+
+def _lower_custom_jvp(lowering, eqn, inputs):
+    if lowering.order >= RULE_ORDER:
+        return lowering.inline(eqn.params["call_jaxpr"], inputs)
+    consts = eqn.params["num_consts"]
+    inexact = [compat.is_inexact(v.aval) for v in eqn.invars]
+    out_inexact = [compat.is_inexact(v.aval) for v in eqn.outvars]
+    rule, zeros = compat.jvp_rule(eqn, inexact[consts:])
+    types = [a.type for a in inputs]
+
+    def build(inner, args):
+        # As in JAX, the rule does not see tangents of closed-over values.
+        primals, tangents = args[: len(types)], args[len(types) + sum(inexact[:consts]) :]
+        results = inner.inline(rule, [*primals[consts:], *tangents])
+        values, given = results[: len(zeros)], iter(results[len(zeros) :])
+        found = [None if zero else next(given) for zero in zeros]
+        out_types = [lowering.type_of(v.aval) for v in eqn.outvars]
+        tangents_out = [
+            inner.zeros(t) if dot is None else dot
+            for t, dot, i in zip(out_types, found, out_inexact, strict=True)
+            if i
+        ]
+        return [*values, *tangents_out]
+
+    tangent_types = [t for t, i in zip(types, inexact, strict=True) if i]
+    jvp = lowering.subprogram([*types, *tangent_types], build, rule=True)
+    return lowering.emit("custom_jvp", inputs, eqn, call=lowering.body(eqn.params["call_jaxpr"]), jvp=jvp)
+
+
+def _lower_custom_vjp(lowering, eqn, inputs):
+    if lowering.order >= RULE_ORDER:
+        return lowering.inline(eqn.params["call_jaxpr"], inputs)
+    consts = eqn.params["num_consts"]
+    avals = [v.aval for v in eqn.invars]
+    outs = [v.aval for v in eqn.outvars]
+    rule, residuals = compat.fwd_rule(eqn, [compat.is_inexact(a) for a in avals[consts:]])
+    own = sum(r is None for r in residuals)
+
+    def build_fwd(inner, args):
+        results = inner.inline(rule, args[consts:])
+        rest = iter(results[:own])
+        return [*results[own:], *(next(rest) if r is None else args[r] for r in residuals)]
+
+    own_avals = iter(rule.out_avals[:own])
+    residual_avals = [next(own_avals) if r is None else avals[r] for r in residuals]
+    wanted = [a if compat.is_inexact(a) else None for a in avals[consts:]]
+    pullback = compat.bwd_rule(eqn.params["bwd"], residual_avals, outs, wanted)
+    closed_over = [lowering.type_of(a) for a in avals[:consts] if compat.is_inexact(a)]
+
+    def build_bwd(inner, args):
+        # JAX refuses to differentiate with respect to closed-over values, which no rule covers; whether that
+        # happens shows only later, so such a derivative is NaN rather than a silent zero.
+        return [*(inner.full(t, float("nan")) for t in closed_over), *inner.inline(pullback, args)]
+
+    out_types = [lowering.type_of(a) for a in outs if compat.is_inexact(a)]
+    bwd_types = [*(lowering.type_of(a) for a in residual_avals), *out_types]
+    return lowering.emit(
+        "custom_vjp",
+        inputs,
+        eqn,
+        call=lowering.body(eqn.params["call_jaxpr"]),
+        fwd=lowering.subprogram([a.type for a in inputs], build_fwd, rule=True),
+        bwd=lowering.subprogram(bwd_types, build_bwd, rule=True),
+    )
+
+
+def _lower_custom_lin(lowering, eqn, inputs):
+    """The linear part of a custom_vjp function that was differentiated before it was traced."""
+    params = eqn.params
+    residuals = int(params["num_res"])
+    avals = [v.aval for v in eqn.invars]
+    if not all(compat.is_inexact(v.aval) for v in eqn.outvars):
+        raise lowering.unsupported(eqn, "the derivative of a custom_vjp function with integer results")
+    tangents = iter(avals[residuals:])
+    wanted = [None if zero else next(tangents) for zero in params["in_zeros"]]
+    outs = [v.aval for v in eqn.outvars]
+    bwd = lowering.body(compat.bwd_rule(params["bwd"], avals[:residuals], outs, wanted))
+    return lowering.emit("custom_vjp_tangent", inputs, eqn, bwd=bwd, residuals=residuals)
+
+
+def _lower_cond(lowering, eqn, inputs):
+    platforms = eqn.params.get("branches_platforms")
+    if platforms is not None:
+        return lowering.inline(_portable_branch(lowering, eqn, platforms), inputs[1:])
+    branches = tuple(map(lowering.body, eqn.params["branches"]))
+    return lowering.emit("cond", inputs, eqn, branches=branches)
+
+
+def _portable_branch(lowering, eqn, platforms):
+    """Of a lax.platform_dependent the default branch: a Program is for every platform."""
+    for names, branch in zip(platforms, eqn.params["branches"], strict=True):
+        if names is None:
+            return branch
+    raise lowering.unsupported(eqn, "platform_dependent without a default branch")
+
+
+def _lower_scan(lowering, eqn, inputs):
+    params = eqn.params
+    return lowering.emit(
+        "scan",
+        inputs,
+        eqn,
+        length=lowering.dim(params["length"]),
+        reverse=bool(params["reverse"]),
+        consts=int(params["num_consts"]),
+        carry=int(params["num_carry"]),
+        unroll=int(params["unroll"]),
+        body=lowering.body(params["jaxpr"]),
+    )
+
+
+def _lower_while(lowering, eqn, inputs):
+    params = eqn.params
+    counts = [int(params["cond_nconsts"]), int(params["body_nconsts"])]
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    if cond.out_avals[0].shape:
+        return _lower_batched_while(lowering, eqn, inputs, counts)
+    return lowering.emit(
+        "while",
+        inputs,
+        eqn,
+        cond_consts=counts[0],
+        body_consts=counts[1],
+        bound=None,
+        cond=lowering.body(cond),
+        body=lowering.body(body),
+    )
+
+
+def _lower_batched_while(lowering, eqn, inputs, counts):
+    """A loop whose condition is an array, made by vmap: it runs while any element is true, and a trip
+    changes the carries of those elements alone."""
+    n, m = counts
+    condition, step = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+    rank = len(condition.out_avals[0].shape)
+    types = [a.type for a in inputs]
+
+    def any_left(inner, args):
+        (pred,) = inner.inline(condition, args)
+        return inner.append("reduce_or", [pred], [_SCALAR_BOOL], axes=tuple(range(rank)))
+
+    def masked_step(inner, args):
+        carried = args[n + m :]
+        (pred,) = inner.inline(condition, [*args[:n], *carried])
+        stepped = inner.inline(step, [*args[n : n + m], *carried])
+        return [
+            inner.append("select_n", [inner.broadcast(pred, new.type.shape), old, new], [new.type])[0]
+            for old, new in zip(carried, stepped, strict=True)
+        ]
+
+    # The condition's constants serve both bodies.
+    return lowering.emit(
+        "while",
+        [*inputs[:n], *inputs],
+        eqn,
+        cond_consts=n,
+        body_consts=n + m,
+        bound=None,
+        cond=lowering.subprogram([*types[:n], *types[n + m :]], any_left),
+        body=lowering.subprogram(types, masked_step),
+    )
+
+
+ROWS = [
+    Row("remat", _remat, ("body", "barrier"), lax=("remat2", "remat", "checkpoint"), lower=_lower_remat),
+    Row("custom_jvp", _custom_jvp, ("call", "jvp"), lax=("custom_jvp_call",), lower=_lower_custom_jvp),
+    Row("custom_vjp", _custom_vjp, ("call", "fwd", "bwd"), lax=("custom_vjp_call",), lower=_lower_custom_vjp),
+    Row(
+        "custom_vjp_tangent",
+        _custom_vjp_tangent,
+        ("bwd", "residuals"),
+        lax=("custom_lin",),
+        lower=_lower_custom_lin,
+    ),
+    Row("cond", _cond, ("branches",), lower=_lower_cond),
+    Row(
+        "scan",
+        _scan,
+        ("length", "reverse", "consts", "carry", "unroll", "body"),
+        lower=_lower_scan,
+    ),
+    Row(
+        "while",
+        _while,
+        ("cond_consts", "body_consts", "bound", "cond", "body"),
+        lower=_lower_while,
+    ),
+]

@@ -1,0 +1,176 @@
+"""Primitives of lax that are no primitives of Programs but are made of them, and calls that are inlined.
+
+Each is a function `(lowering, eqn, inputs) -> atoms`.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from ..errors import ProgramTypeError
+from ..numerals import COMPLEX, FLOATS, INTEGERS
+from ..program import Literal, SymDim, TensorType
+from .row import dims, integers
+
+
+def _identity(lowering, eqn, inputs):
+    """For primitives that mean something to XLA or to a mesh but change no value."""
+    return inputs
+
+
+def _inlined(param: str):
+    def inline(lowering, eqn, inputs):
+        return lowering.inline(eqn.params[param], inputs)
+
+    return inline
+
+
+def _broadcast_in_dim(lowering, eqn, inputs):
+    (x,), shape = inputs, dims(eqn.params["shape"])
+    return [lowering.broadcast_in_dim(x, shape, integers(eqn.params["broadcast_dimensions"]))]
+
+
+def _convert_element_type(lowering, eqn, inputs):
+    """Nothing where only a weak type is made strong; a literal where a literal is converted."""
+    (x,), out = inputs, lowering.type_of(eqn.outvars[0].aval, "convert_element_type")
+    if x.type.dtype == out.dtype:
+        return [x]
+    if (
+        isinstance(x, Literal)
+        and not {x.dtype, out.dtype} & COMPLEX
+        and (out.dtype in FLOATS or (out.dtype in INTEGERS and float(x.value).is_integer()))
+    ):
+        try:
+            return [Literal(x.value, out.dtype)]
+        except ProgramTypeError:
+            pass  # out of the range: what becomes of it is for the backend to say
+    return lowering.append("convert_element_type", [x], [out], dtype=out.dtype)
+
+
+def _stack(lowering, eqn, inputs):
+    out = lowering.type_of(eqn.outvars[0].aval)
+    axis = eqn.params["axis"]
+    each = TensorType(out.dtype, (*out.shape[:axis], 1, *out.shape[axis + 1 :]))
+    rows = [lowering.append("reshape", [x], [each], shape=each.shape)[0] for x in inputs]
+    return lowering.append("concatenate", rows, [out], dim=int(axis)) if len(rows) > 1 else rows
+
+
+def _unstack(lowering, eqn, inputs):
+    (x,), axis = inputs, eqn.params["axis"]
+    outs = [lowering.type_of(v.aval) for v in eqn.outvars]
+    if not outs:
+        return []
+    each = TensorType(x.type.dtype, (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :]))
+    rows = [x]
+    if len(outs) > 1:
+        rows = lowering.append("split", [x], [each] * len(outs), axis=int(axis), sizes=(1,) * len(outs))
+    return [
+        lowering.append("squeeze", [r], [t], dims=(int(axis),))[0] for r, t in zip(rows, outs, strict=True)
+    ]
+
+
+def _tile(lowering, eqn, inputs):
+    """Broadcasts (n, m, ...) to (r, n, s, m, ...) and joins the axes."""
+    (x,), reps = inputs, eqn.params["reps"]
+    sizes = tuple(itertools.chain(*zip(map(lowering.dim, reps), x.type.shape, strict=True)))
+    places = tuple(range(1, len(sizes), 2))
+    y = lowering.broadcast_in_dim(x, sizes, places)
+    out = lowering.type_of(eqn.outvars[0].aval)
+    return lowering.append("reshape", [y], [out], shape=out.shape)
+
+
+def _reshape(lowering, eqn, inputs):
+    """reshape with `dimensions`: a transposition first."""
+    (x,), order = inputs, eqn.params.get("dimensions")
+    if order is not None:
+        moved = TensorType(x.type.dtype, tuple(x.type.shape[d] for d in order))
+        (x,) = lowering.append("transpose", [x], [moved], perm=tuple(int(d) for d in order))
+    out = lowering.type_of(eqn.outvars[0].aval)
+    return lowering.append("reshape", [x], [out], shape=out.shape)
+
+
+def _empty(lowering, eqn, inputs):
+    return [lowering.zeros(lowering.type_of(eqn.outvars[0].aval))]
+
+
+def _dimension_size(lowering, eqn, inputs):
+    out = lowering.type_of(eqn.outvars[0].aval)
+    size = inputs[0].type.shape[eqn.params["dimension"]]
+    if not isinstance(size, SymDim):
+        return [Literal(size, out.dtype)]
+    return lowering.append("dim_size", [], [out], dim=size, dtype=out.dtype)
+
+
+def _total_order(op: str):
+    """eq_to, lt_to and le_to order floats totally: -0.0 before 0.0, and NaN after everything.
+
+    A Program keeps no NaN's sign or payload, so here all NaNs are one, as they are in sorting.
+    """
+
+    def compare(lowering, eqn, inputs):
+        out = lowering.type_of(eqn.outvars[0].aval)
+        x, y = (lowering.broadcast(a, out.shape) for a in inputs)
+        if x.type.dtype not in FLOATS:
+            return lowering.append(op, [x, y], [out])
+        (less,) = _float_less(lowering, x, y, out)
+        if op == "lt":
+            return [less]
+        (greater,) = _float_less(lowering, y, x, out)
+        (le,) = lowering.append("not", [greater], [out])
+        if op == "le":
+            return [le]
+        (ge,) = lowering.append("not", [less], [out])
+        return lowering.append("and", [le, ge], [out])
+
+    return compare
+
+
+def _float_less(lowering, x, y, out):
+    """x < y, or only y is NaN, or x is -0.0 and y is 0.0; the signs of zeros show in their reciprocals."""
+
+    def do(op, *operands, type_=out):
+        return lowering.append(op, list(operands), [type_])[0]
+
+    dtype = x.type.dtype
+    like = TensorType(dtype, out.shape)
+    zero, one = Literal(0.0, dtype), Literal(1.0, dtype)
+    only_y_nan = do("and", do("eq", x, x), do("ne", y, y))
+    zeros = do("and", do("eq", x, zero), do("eq", y, zero))
+    signs = do("lt", do("div", one, x, type_=like), do("div", one, y, type_=like))
+    less = do("or", do("lt", x, y), only_y_nan)
+    return [do("or", less, do("and", zeros, signs))]
+
+
+def _platform_index(lowering, eqn, inputs):
+    """Feeds only the cond of a lax.platform_dependent, which is resolved to its default branch."""
+    return [Literal(0, "i32")]
+
+
+def _no_results(lowering, eqn, inputs):
+    """A shape assertion states what the types of a Program state already."""
+    return []
+
+
+DECOMPOSITIONS = {
+    **{name: _inlined("jaxpr") for name in ("jit", "pjit", "composite")},
+    **{name: _inlined("call_jaxpr") for name in ("closed_call", "core_call", "call", "core_closed_call")},
+    "custom_vmap_call": _inlined("call"),
+    "remat_opt": _inlined("fwd_jaxpr"),
+    **{
+        name: _identity
+        for name in ("name", "device_put", "sharding_constraint", "layout_constraint", "pvary")
+    },
+    "broadcast_in_dim": _broadcast_in_dim,
+    "convert_element_type": _convert_element_type,
+    "stack": _stack,
+    "unstack": _unstack,
+    "tile": _tile,
+    "reshape": _reshape,
+    "empty": _empty,
+    "dimension_size": _dimension_size,
+    "eq_to": _total_order("eq"),
+    "le_to": _total_order("le"),
+    "lt_to": _total_order("lt"),
+    "platform_index": _platform_index,
+    "shape_assertion": _no_results,
+}

@@ -1,0 +1,103 @@
+"""Elementwise primitives: one shape for all operands and the result."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..numerals import COMPLEX, DTYPES, dtype_name
+from .row import Row, names
+
+_UNARY = names(
+    """
+    neg sign floor ceil is_finite exp exp2 log expm1 log1p tanh logistic sin cos tan asin acos atan sinh cosh
+    asinh acosh atanh sqrt rsqrt cbrt square erf erfc erf_inv lgamma digamma bessel_i0e bessel_i1e abs real
+    imag conj population_count clz stop_gradient
+"""
+)
+
+_BINARY = names(
+    """
+    add sub mul div rem pow max min atan2 nextafter shift_left shift_right_arithmetic shift_right_logical
+    eq ne lt le gt ge complex mulhi igamma igammac polygamma zeta
+"""
+)
+
+# Programs and lax primitives use these names, the functions of jax.lax have others.
+_RENAMED = {
+    "not": lax.bitwise_not,
+    "and": lax.bitwise_and,
+    "or": lax.bitwise_or,
+    "xor": lax.bitwise_xor,
+    "copy": jnp.copy,
+    "regularized_incomplete_beta": lax.betainc,
+}
+
+_LAX_NAMES = {"add": ("add", "add_any"), "copy": ("copy", "copy_p")}
+
+
+def _round(x, *, method):
+    return lax.round(x, lax.RoundingMethod(method))
+
+
+def _integer_pow(x, *, y):
+    return lax.integer_pow(x, y)
+
+
+def _reduce_precision(x, *, exponent_bits, mantissa_bits):
+    return lax.reduce_precision(x, exponent_bits, mantissa_bits)
+
+
+def _convert_element_type(x, *, dtype):
+    # The real part explicitly: lax would warn that the imaginary one is lost.
+    if jnp.iscomplexobj(x) and dtype not in COMPLEX and dtype != "bool":
+        x = lax.real(x)
+    return lax.convert_element_type(x, DTYPES[dtype])
+
+
+def _select_n(which, *cases):
+    # Only lax's predicate may have rank 0 beside arrays.
+    shape = next((c.shape for c in cases if c.ndim), which.shape)
+    return lax.select_n(which, *(lax.broadcast(c, shape) if not c.ndim else c for c in cases))
+
+
+def _clamp(low, x, high):
+    if not x.ndim:
+        shape = next((bound.shape for bound in (low, high) if bound.ndim), ())
+        x = lax.broadcast(x, shape)
+    low, high = (lax.broadcast(b, x.shape) if x.ndim and not b.ndim else b for b in (low, high))
+    return lax.clamp(low, x, high)
+
+
+def _rounding(eqn):
+    return {"method": int(eqn.params["rounding_method"].value)}
+
+
+def _precision(eqn):
+    return {name: int(eqn.params[name]) for name in ("exponent_bits", "mantissa_bits")}
+
+
+ROWS = [
+    *(
+        Row(op, _RENAMED.get(op) or getattr(lax, op), lax=_LAX_NAMES.get(op), elementwise=True)
+        for op in [*_UNARY, *_BINARY, *_RENAMED]
+    ),
+    Row("round", _round, ("method",), _rounding, elementwise=True),
+    Row("integer_pow", _integer_pow, ("y",), lambda eqn: {"y": int(eqn.params["y"])}, elementwise=True),
+    Row(
+        "reduce_precision",
+        _reduce_precision,
+        ("exponent_bits", "mantissa_bits"),
+        _precision,
+        elementwise=True,
+    ),
+    Row(
+        "convert_element_type",
+        _convert_element_type,
+        ("dtype",),
+        lambda eqn: {"dtype": dtype_name(eqn.params["new_dtype"])},
+        elementwise=True,
+    ),
+    Row("select_n", _select_n, elementwise=True),
+    Row("clamp", _clamp, elementwise=True),
+]

@@ -1,0 +1,66 @@
+"""A row of the table of primitives: what one Program primitive is on JAX's side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..dimensions import to_dim
+from ..errors import UnsupportedPrimitive
+
+
+def no_attrs(eqn) -> dict[str, Any]:
+    """For primitives without attributes: refuses the parameters that would change the result.
+
+    `accuracy` and `out_dtype` are optional parameters of elementwise lax primitives; None is their default.
+    """
+    for name in ("accuracy", "out_dtype"):
+        if eqn.params.get(name) is not None:
+            raise UnsupportedPrimitive(
+                f"{eqn.primitive} with {name}={eqn.params[name]}", primitive=str(eqn.primitive)
+            )
+    return {}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One Program primitive.
+
+    op: its name in Programs.
+    emit: builds it from `jax.lax`: `emit(*operands, **attrs)`, one array or a sequence of them. Nested
+        Programs arrive as functions from arrays to a tuple of arrays, symbolic dimensions as numbers.
+    attrs: its attributes in print order.
+    read: the attributes of an equation of a jaxpr.
+    lax: the names of the lax primitives that are read as this one; None means the name `op` itself.
+    lower: for primitives with nested bodies, in place of `read`: `lower(lowering, eqn, inputs)` appends
+        the equations and returns the resulting atoms.
+    elementwise: operands are broadcast to the shape of the result; a literal may stand for an array.
+    """
+
+    op: str
+    emit: Callable[..., Any]
+    attrs: tuple[str, ...] = ()
+    read: Callable[[Any], Mapping[str, Any]] = no_attrs
+    lax: tuple[str, ...] | None = None
+    lower: Callable[..., Any] | None = None
+    elementwise: bool = False
+
+    @property
+    def lax_names(self) -> tuple[str, ...]:
+        return (self.op,) if self.lax is None else self.lax
+
+
+def names(text: str) -> list[str]:
+    """A family in one line: names separated by white space."""
+    return text.split()
+
+
+def integers(values) -> tuple[int, ...]:
+    """Axes and the like, free of numpy's integers."""
+    return tuple(int(v) for v in values)
+
+
+def dims(values) -> tuple:
+    """Sizes, which may be symbolic."""
+    return tuple(map(to_dim, values))

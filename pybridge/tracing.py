@@ -1,0 +1,92 @@
+"""From Python functions to Programs."""
+
+from __future__ import annotations
+
+import functools
+import re
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+
+from . import compat
+from .errors import PyBridgeError, TracingError
+from .lowering import lower
+from .program import Program, Structure
+
+
+def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[..., Program]:
+    """`trace(f)(*args, **kwargs)` is the Program of `f` for arguments of those shapes and dtypes.
+
+    Arguments are pytrees of arrays, numbers or `jax.ShapeDtypeStruct`s, whose dimensions may be symbolic
+    (`jax.export.symbolic_shape`). Those in `static_argnums` are closed over: the Program is called
+    without them.
+
+    Raises TracingError, with JAX's reason and the user's line, where JAX cannot trace `f`;
+    UnsupportedPrimitive for an operation that Programs lack; SideEffectError for callbacks, prints and
+    mutable references. Exceptions of the user's own classes pass through.
+    """
+    static = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
+
+    @functools.wraps(f)
+    def traced(*args, **kwargs) -> Program:
+        positions = {n % len(args) for n in static if -len(args) <= n < len(args)}
+        dynamic = tuple(x for i, x in enumerate(args) if i not in positions)
+        closed = _close_over(f, args, positions)
+        jaxpr, out_tree = _make_jaxpr(closed, f, dynamic, kwargs)
+        structure = Structure(jax.tree.structure((dynamic, kwargs)), out_tree)
+        return replace(lower(jaxpr, name=program_name(f)), structure=structure)
+
+    return traced
+
+
+def program_name(f: Callable) -> str:
+    """The function's name, made to fit the grammar."""
+    name = re.sub(r"\W+", "_", getattr(f, "__name__", ""), flags=re.ASCII).strip("_")
+    return f"f_{name}" if not name or name[0].isdigit() else name
+
+
+def _close_over(f: Callable, args: tuple, positions: set[int]) -> Callable:
+    if not positions:
+        return f
+
+    def closed(*dynamic, **kwargs):
+        rest = iter(dynamic)
+        return f(*(x if i in positions else next(rest) for i, x in enumerate(args)), **kwargs)
+
+    return closed
+
+
+def _make_jaxpr(closed: Callable, f: Callable, args: tuple, kwargs: dict) -> tuple[Any, Any]:
+    """The closed jaxpr and the tree of the result."""
+    try:
+        jaxpr, shapes = jax.make_jaxpr(closed, return_shape=True)(*args, **kwargs)
+    except PyBridgeError:
+        raise
+    except Exception as e:
+        if not _is_about_tracing(e):
+            raise
+        name = getattr(f, "__name__", repr(f))
+        raise TracingError(f"{name} cannot be traced{_user_line(e)}: {_reason(e)}") from e
+    return jaxpr, jax.tree.structure(shapes)
+
+
+def _is_about_tracing(error: Exception) -> bool:
+    """JAX's own exceptions and Python's, in which JAX and numpy also speak; not the user's classes."""
+    module = type(error).__module__
+    return module == "builtins" or module.split(".")[0] in ("jax", "jaxlib", "numpy")
+
+
+def _user_line(error: Exception) -> str:
+    frames = [
+        (frame.f_code.co_filename, line, frame.f_code.co_qualname)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if compat.is_user_file(frame.f_code.co_filename)
+    ]
+    return f" at {compat.describe_frame(*frames[-1])}" if frames else ""
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".strip()
