@@ -1,1 +1,95 @@
-# to come
+# cond: branches with the same operands and results, picked by an index (clamped to their range).
+
+@primitive Cond cond(branches)
+
+function infer(op::Cond, types, attrs)
+    isempty(attrs[:branches]) && infer_error(op, "needs a branch")
+    types[1] == TensorType(Int32) || infer_error(op, "the index must be i32[], got $(type_text(types[1]))")
+    for body in attrs[:branches]
+        check_operands(op, body, types[2:end])
+        results_of(body) == results_of(attrs[:branches][1]) || infer_error(op, "the branches give different types")
+    end
+    results_of(attrs[:branches][1])
+end
+
+function evaluate(::Cond, x, attrs, types)
+    branches = attrs[:branches]
+    evaluate(branches[clamp(Int(x[1][]) + 1, 1, length(branches))], x[2:end])
+end
+
+branches_attr(bodies) = Attributes(:branches => Vector{Program}(bodies))
+
+function jvp(op::Cond, b, eqn, x, ẋ)
+    active = isactive(ẋ[2:end])
+    # A result has a tangent when it has one in some branch; the others make their zeros explicit.
+    has = reduce((u, v) -> u .| v, [forward(body, active)[2] for body in eqn[:branches]])
+    bodies = [forward(body, active, has)[1] for body in eqn[:branches]]
+    y = emit!(b, op, vcat(x, given(ẋ)), branches_attr(bodies))
+    m = length(has)
+    y[1:m], spread(has, y[m+1:end])
+end
+
+function partial_eval(op::Cond, eqn, known)
+    known[1] || return Equation[], [eqn]
+    operands_known = known[2:end]
+    unknown = reduce((u, v) -> u .| v, [.!partial_eval(body, operands_known).isknown for body in eqn[:branches]])
+    splits = [partial_eval(body, operands_known, unknown) for body in eqn[:branches]]
+    slots = residual_slots(splits)
+    early = [known_branch(s, slots) for s in splits]
+    late = [unknown_branch(s, slots) for s in splits]
+    residuals = Var[Var(t) for t in slots]
+    index, operands = eqn.inputs[1], eqn.inputs[2:end]
+    first_half = Equation(op, vcat(index, operands[operands_known]), vcat(eqn.outputs[.!unknown], residuals), branches_attr(early), eqn.source)
+    second_half = Equation(op, vcat(index, residuals, operands[.!operands_known]), eqn.outputs[unknown], branches_attr(late), eqn.source)
+    (isempty(first_half.outputs) ? Equation[] : [first_half]), (any(unknown) ? [second_half] : Equation[])
+end
+
+residual_types(s::Split) = TensorType[aval(v) for v in s.unknown.inputs[1:s.residuals]]
+
+"One list of residual types that serves every branch: of each type as many as the neediest branch has."
+function residual_slots(splits)
+    slots = TensorType[]
+    for s in splits, type in unique(residual_types(s))
+        missing_slots = count(==(type), residual_types(s)) - count(==(type), slots)
+        append!(slots, fill(type, max(0, missing_slots)))
+    end
+    slots
+end
+
+"For each slot the branch's residual that takes it, or nothing."
+function slot_assignment(s::Split, slots)
+    taken = Union{Int,Nothing}[nothing for _ in slots]
+    for (r, type) in enumerate(residual_types(s))
+        taken[findfirst(k -> slots[k] == type && taken[k] === nothing, eachindex(slots))] = r
+    end
+    taken
+end
+
+function known_branch(s::Split, slots)
+    p = s.known
+    b = Builder(copy(p.equations), "")
+    m = length(p.outputs) - s.residuals
+    residuals = Atom[r === nothing ? zeros_of(b, type) : p.outputs[m+r] for (r, type) in zip(slot_assignment(s, slots), slots)]
+    with(p; equations = b.equations, outputs = vcat(p.outputs[1:m], residuals))
+end
+
+function unknown_branch(s::Split, slots)
+    p = s.unknown
+    slot_inputs = Var[r === nothing ? Var(type) : p.inputs[r] for (r, type) in zip(slot_assignment(s, slots), slots)]
+    with(p; inputs = vcat(slot_inputs, p.inputs[s.residuals+1:end]))
+end
+
+function transpose(op::Cond, b, eqn, ȳ, x)
+    islinear(x[1]) && throw(NotDifferentiable("the index of a cond is not differentiable", eqn.source))
+    linear = Bool[islinear(v) for v in x[2:end]]
+    bodies = [transpose(body, linear, isactive(ȳ)) for body in eqn[:branches]]
+    x̄ = emit!(b, op, vcat(Atom[v for v in x if !islinear(v)], given(ȳ)), branches_attr(bodies))
+    vcat(MaybeAtom[nothing], spread(linear, x̄))
+end
+
+function prune(op::Cond, eqn, used)
+    bodies = [copy_program(select_outputs(body, used)) for body in eqn[:branches]]
+    needed = reduce((u, v) -> u .| v, map(used_inputs, bodies))
+    bodies = [with(body; inputs = body.inputs[needed]) for body in bodies]
+    [Equation(op, vcat(eqn.inputs[1], eqn.inputs[2:end][needed]), eqn.outputs[used], branches_attr(bodies), eqn.source)]
+end
