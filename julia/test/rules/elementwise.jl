@@ -1,0 +1,1 @@
+# Elementwise primitives, one line each.

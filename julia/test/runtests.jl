@@ -1,0 +1,14 @@
+# All tests, or those of the files named: `julia test/runtests.jl rules/elementwise`.
+
+push!(LOAD_PATH, joinpath(@__DIR__, ".."))
+include("harness.jl")
+
+const FILES = ["harness_test", "rules/elementwise"]
+
+@testset "JaxprAD" begin
+    for file in (isempty(ARGS) ? FILES : map(f -> replace(f, r"\.jl$" => ""), ARGS))
+        @testset "$file" begin
+            include("$file.jl")
+        end
+    end
+end
