@@ -56,9 +56,8 @@ include("rules/cond.jl")
 include("rules/scan.jl")
 include("rules/while.jl")
 
+include("rules/identities.jl")
 include("transforms/simplify.jl")
-include("transforms/cse.jl")
-include("transforms/factor.jl")
 include("transforms/sums.jl")
 include("transforms/optimize.jl")
 

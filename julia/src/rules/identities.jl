@@ -1,0 +1,69 @@
+# Algebraic identities of single primitives, used by `optimize`. None changes a value by more than the sign of a zero.
+
+"""
+    simplify(op, eqn, x, definition) -> Atom or Vector{Equation} or nothing
+
+What may stand for a one-result equation of `op` with operands `x`: an atom, or equations of which the last binds the result;
+`definition(a)` is the equation that binds `a`, or `nothing`. Gives `nothing` when there is nothing better."""
+simplify(op::Primitive, eqn, x, definition) = nothing
+simplify(op::Elementwise, eqn, x, definition) = simplify(Val(op.name), eqn, x, definition)
+simplify(::Val, eqn, x, definition) = nothing
+
+isvalue(a, number) = a isa Literal && isequal(a.value, convert(typeof(a.value), number))
+iszero_literal(a) = a isa Literal && iszero(a.value)
+defined_by(name::Symbol, definition, a) = (e = definition(a); e !== nothing && JaxprAD.name(e.op) === name ? e : nothing)
+
+simplify(::Val{:copy}, eqn, x, definition) = x[1]
+function simplify(::Val{:neg}, eqn, x, definition)
+    inner = defined_by(:neg, definition, x[1])
+    inner === nothing ? nothing : inner.inputs[1]
+end
+function simplify(::Val{:add}, eqn, x, definition)
+    iszero_literal(x[1]) && return x[2]
+    iszero_literal(x[2]) && return x[1]
+    minus = defined_by(:neg, definition, x[2])
+    minus === nothing || return [with(eqn; op = primitive(:sub), inputs = Atom[x[1], minus.inputs[1]])]
+    minus = defined_by(:neg, definition, x[1])
+    minus === nothing ? nothing : [with(eqn; op = primitive(:sub), inputs = Atom[x[2], minus.inputs[1]])]
+end
+function simplify(::Val{:sub}, eqn, x, definition)
+    iszero_literal(x[2]) && return x[1]
+    iszero_literal(x[1]) && return [with(eqn; op = primitive(:neg), inputs = Atom[x[2]])]
+    minus = defined_by(:neg, definition, x[2])
+    minus === nothing ? nothing : [with(eqn; op = primitive(:add), inputs = Atom[x[1], minus.inputs[1]])]
+end
+function simplify(::Val{:mul}, eqn, x, definition)
+    isvalue(x[2], 1) && return x[1]
+    isvalue(x[1], 1) && return x[2]
+    isvalue(x[2], -1) && return [with(eqn; op = primitive(:neg), inputs = Atom[x[1]])]
+    isvalue(x[1], -1) && return [with(eqn; op = primitive(:neg), inputs = Atom[x[2]])]
+    pull_sign(eqn, x, definition)
+end
+simplify(::Val{:div}, eqn, x, definition) = isvalue(x[2], 1) ? x[1] : pull_sign(eqn, x, definition)
+
+"Signs move out of products and quotients, towards the sums that absorb them."
+function pull_sign(eqn, x, definition)
+    signs = [defined_by(:neg, definition, a) for a in x]
+    all(isnothing, signs) && return nothing
+    inputs = Atom[s === nothing ? a : s.inputs[1] for (s, a) in zip(signs, x)]
+    any(isnothing, signs) || return [with(eqn; inputs = inputs)]
+    unsigned = Var(aval(eqn.outputs[1]))
+    [with(eqn; inputs = inputs, outputs = [unsigned]), Equation(primitive(:neg), Atom[unsigned], eqn.outputs, NO_ATTRIBUTES, eqn.source)]
+end
+simplify(::Val{:select_n}, eqn, x, definition) = all(a -> a === x[2], x[3:end]) && x[2] isa Var ? x[2] : nothing
+
+# ---- movements of whole arrays: identities vanish, chains become one
+
+function simplify(op::BroadcastInDim, eqn, x, definition)
+    aval(x[1]) == aval(eqn.outputs[1]) && return x[1]
+    inner = defined_by(:broadcast_in_dim, definition, x[1])
+    inner === nothing && return nothing
+    dims = Int[eqn[:dims][d+1] for d in inner[:dims]]
+    [Equation(op, inner.inputs, eqn.outputs, Attributes(:shape => eqn[:shape], :dims => dims), eqn.source)]
+end
+function simplify(op::Reshape, eqn, x, definition)
+    aval(x[1]) == aval(eqn.outputs[1]) && return x[1]
+    inner = defined_by(:reshape, definition, x[1])
+    inner === nothing ? nothing : [with(eqn; inputs = inner.inputs)]
+end
+simplify(::ReduceSum, eqn, x, definition) = isempty(eqn[:axes]) ? x[1] : nothing
