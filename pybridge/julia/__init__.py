@@ -3,13 +3,44 @@
 Knows nothing of what requests mean. Importing it does no work; the first `request` starts Julia.
 """
 
-from pybridge.julia.find import Discovery, Step, find
+from collections.abc import Sequence
+
+from pybridge.julia.discovery import Discovery, Step, find
+from pybridge.julia.installing import setup
 from pybridge.julia.probe import Installation
 from pybridge.julia.runtime import Runtime, Status
 
-__all__ = ["Discovery", "Installation", "Runtime", "Status", "Step", "find", "request", "status"]
+__all__ = [
+    "Discovery",
+    "Installation",
+    "Runtime",
+    "Status",
+    "Step",
+    "find",
+    "request",
+    "setup",
+    "start",
+    "status",
+]
 
 _RUNTIME = Runtime()
 
-request = _RUNTIME.request
-status = _RUNTIME.status
+
+def request(command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
+    """Send one request to JaxprAD in Julia and return its answer; the first one starts Julia.
+
+    Any thread may call. Raises JuliaError for an error in Julia, JuliaNotFound or JuliaUnusable where
+    there is no Julia that works, ForkedProcess in a child forked after the start. KeyboardInterrupt ends
+    the request; the next one works.
+    """
+    return _RUNTIME.request(command, body, arguments=arguments)
+
+
+def start() -> Status:
+    """Start Julia and load JaxprAD now, rather than at the first request."""
+    return _RUNTIME.start()
+
+
+def status() -> Status:
+    """What of Julia runs in this process now. Starts nothing."""
+    return _RUNTIME.status()

@@ -5,6 +5,17 @@
 const SERVE = Ref{Any}()
 const STACK = 256 << 20  # bytes, taken from the system only as far as they are used
 
+"The depot that takes what gets precompiled: the user's first one, or a temporary one before it."
+function depot()::String
+    folder = joinpath(isempty(DEPOT_PATH) ? "" : first(DEPOT_PATH), "compiled")
+    try
+        isempty(DEPOT_PATH) || (mkpath(folder); mktemp((_, _) -> nothing, folder); return first(DEPOT_PATH))
+    catch
+    end
+    pushfirst!(DEPOT_PATH, mktempdir())
+    first(DEPOT_PATH)
+end
+
 load(name::String, folder::String)::String = answer() do
     # The folder goes to the end, where it is only a place to find the package: in front it would
     # become the active project, which Pkg writes to and on which precompiled files depend.

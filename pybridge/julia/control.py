@@ -45,6 +45,11 @@ class Job:
         except BaseException as problem:  # the thread must outlive whatever a request does
             self.error = problem
 
+    def outcome(self) -> Any:
+        if self.error is not None:
+            raise self.error.with_traceback(None)  # each waiter gets a traceback of its own
+        return self.result
+
 
 class Control:
     """Starts Julia on a thread of its own and runs jobs there. `cancel` asks the running one to end."""
@@ -69,13 +74,19 @@ class Control:
         """The value of `work()` on the control thread; KeyboardInterrupt ends the wait and the work."""
         if threading.current_thread() is self._thread:  # Julia called Python, which called us
             return work()
-        self._wait(self._started)
+        self._started.done.wait()
+        self._started.outcome()
         job = Job(work)
-        with self._switching:
-            if self._closed:
-                raise JuliaError("Python is exiting; Julia takes no more requests", kind="Exiting")
-            self._jobs.put(job)
-        return self._wait(job)
+        try:
+            with self._switching:
+                if self._closed:
+                    raise JuliaError("Python is exiting; Julia takes no more requests", kind="Exiting")
+                self._jobs.put(job)
+            job.done.wait()
+        except KeyboardInterrupt:
+            self._abandon(job)
+            raise
+        return job.outcome()
 
     def close(self) -> bool:
         """Refuse new jobs, end the running one, run Julia's exit hook. False when that could not be done."""
@@ -87,18 +98,6 @@ class Control:
             # Only a daemon thread can still be waiting for it now, and that will never see its result.
             self._abandon(running)
         return self._ended.wait(_PATIENCE)
-
-    def _wait(self, job: Job) -> Any:
-        try:
-            job.done.wait()
-        except BaseException:
-            if job is not self._started:
-                self._abandon(job)
-            raise
-        if job.error is not None:
-            # each waiter gets a traceback of its own
-            raise job.error.with_traceback(None)
-        return job.result
 
     def _abandon(self, job: Job) -> None:
         job.abandoned = True
@@ -133,7 +132,9 @@ class Control:
                 job.run()
             with self._switching:
                 self._current = None
-            job.done.set()
+                # Who still waits at exit is a daemon thread: woken, it could only print a useless traceback.
+                if not self._closed:
+                    job.done.set()
         julia.finish()
         with julia.parked():
             self._ended.set()

@@ -76,8 +76,11 @@ def stdio_blocking() -> Iterator[None]:
             fcntl.fcntl(stream, fcntl.F_SETFL, before)
 
 
-class _NoSecondHost(importlib.abc.MetaPathFinder):
-    """Turns a later `import juliacall`, which would start a second Julia and crash, into a clear error."""
+class _NoSecondHost(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Turns a later `import juliacall`, which would start a second Julia and crash, into a clear error.
+
+    Looking whether there is a juliacall stays possible; only its code is not run.
+    """
 
     def __init__(self, julia: Installation):
         self._julia = julia
@@ -85,10 +88,13 @@ class _NoSecondHost(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name == "juliacall" and os.environ.get("PYTHON_JULIACALL_INIT") != "no":
-            raise ImportError(
-                f"pybridge has started {self._julia.executable} in this process without PythonCall, so "
-                "juliacall cannot join it. Import juliacall before pybridge's first use, or install PythonCall "
-                "for this Julia"
-            )
-        return None
+        if name != "juliacall" or os.environ.get("PYTHON_JULIACALL_INIT") == "no":
+            return None
+        return ModuleSpec(name, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        raise ImportError(
+            f"pybridge has started {self._julia.executable} in this process without PythonCall, so "
+            "juliacall cannot join it. Import juliacall before pybridge's first use, "
+            "or install PythonCall for this Julia"
+        )

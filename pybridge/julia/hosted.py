@@ -53,7 +53,7 @@ class Hosted:
             "string(nameof(host)) end"
         )
         host = f"getfield(Main, Symbol({_literal(host)}))"
-        with _one_at_a_time(self.library.text('isempty(DEPOT_PATH) ? "" : first(DEPOT_PATH)')):
+        with _one_at_a_time(self.library.text(f"{host}.depot()")):
             code = f"{host}.load({_literal(package.name)}, {_literal(str(package.folder))})"
             address, _, path = protocol.decode(self.library.text(code)).partition("\n")
         return Service(
@@ -67,16 +67,9 @@ class Hosted:
 @contextmanager
 def _one_at_a_time(depot: str) -> Iterator[None]:
     """Old Julias write precompiled files in place: two processes doing so at once spoil them for a third."""
-    if not depot:
-        yield
-        return
-    try:
-        folder = Path(depot, "compiled")
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / "pybridge.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError:  # a depot that cannot be written holds nothing to spoil
-        yield
-        return
+    folder = Path(depot, "compiled")
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / "pybridge.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

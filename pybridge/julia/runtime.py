@@ -13,7 +13,7 @@ from pathlib import Path
 from pybridge.errors import ForkedProcess
 from pybridge.julia import embed, juliacall_host, protocol, source
 from pybridge.julia.control import Control
-from pybridge.julia.find import Discovery, Host, find
+from pybridge.julia.discovery import Discovery, Host, find
 from pybridge.julia.hosted import Hosted, Service
 from pybridge.julia.probe import Installation
 
@@ -66,22 +66,33 @@ class Runtime:
         assert live.control is not None
         return protocol.decode(live.control.call(lambda: self._serve(live, message)))
 
+    def start(self) -> Status:
+        """Start Julia and load the package now, rather than at the first request."""
+        live = self._started()
+        assert live.control is not None
+        live.control.call(lambda: self._loaded(live))
+        return self.status()
+
     def status(self) -> Status:
         live = self._live
         if live is None or live.hosted is None or self._forked():
             return Status(False)
         return Status(True, live.how, live.julia, live.service.path if live.service else None)
 
-    def _serve(self, live: _Live, message: str) -> str:
+    def _loaded(self, live: _Live) -> tuple[Hosted, Service]:
         assert live.hosted is not None
         if live.service is None:
             live.service = live.hosted.load(self._package())
-        return live.hosted.serve(live.service, message)
+        return live.hosted, live.service
+
+    def _serve(self, live: _Live, message: str) -> str:
+        hosted, service = self._loaded(live)
+        return hosted.serve(service, message)
 
     def _started(self) -> _Live:
         if self._forked():
             raise ForkedProcess(
-                f"Julia was started in process {self._owner}, from which this one ({os.getpid()}) was forked, "
+                f"Julia was started in process {self._owner}, from which {os.getpid()} was forked, "
                 "and does not survive that; use the start method 'spawn' or 'forkserver', "
                 "or make the first use of pybridge after the fork"
             )

@@ -14,9 +14,9 @@ import ctypes
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-_STRUCT = 512  # no platform's struct sigaction is larger; its content is never looked into
+_STRUCT = 512  # no platform's struct sigaction is larger
 PYTHONS = (
     signal.SIGINT,
     signal.SIGTERM,
@@ -34,16 +34,17 @@ _sigaction.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 
 @dataclass(frozen=True)
 class Action:
-    """What the process does on a signal, as the C library tells it."""
+    """What the process does on a signal, as the C library tells it. Equal if the handler is the same."""
 
     signal: int
-    content: bytes
+    handler: bytes  # the address, which every platform has in front
+    content: bytes = field(compare=False, repr=False)  # has uninitialised parts
 
     @classmethod
     def current(cls, number: int) -> Action:
         buffer = ctypes.create_string_buffer(_STRUCT)
         _sigaction(number, None, buffer)
-        return cls(number, buffer.raw)
+        return cls(number, buffer.raw[: ctypes.sizeof(ctypes.c_void_p)], buffer.raw)
 
     def install(self) -> None:
         _sigaction(self.signal, ctypes.create_string_buffer(self.content, _STRUCT), None)

@@ -1,0 +1,65 @@
+"""Each test of the runtime runs in a process of its own: a process has one Julia, and may die of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parents[1]
+ECHO = HERE / "echo"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    def fine(self) -> str:
+        """Its output, if it ended well."""
+        assert self.code == 0, f"exit status {self.code}\n{self.out}\n{self.err}"
+        return self.out
+
+
+@dataclass(frozen=True)
+class Python:
+    """Runs code in fresh Python processes that see pybridge and serve the package Echo."""
+
+    environment: dict[str, str]
+
+    def with_(self, **variables: str) -> Python:
+        return Python({**self.environment, **variables})
+
+    def without(self, *names: str) -> Python:
+        return Python({key: value for key, value in self.environment.items() if key not in names})
+
+    def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code), *arguments],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, code: str, *arguments: str, timeout: float = 120) -> Ended:
+        return ended(self.start(code, *arguments), timeout)
+
+
+def ended(process: subprocess.Popen[str], timeout: float = 120) -> Ended:
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+        pytest.fail(f"still running after {timeout} s\n{out}\n{err}")
+    return Ended(process.returncode, out, err)

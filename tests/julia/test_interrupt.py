@@ -1,0 +1,93 @@
+"""Ctrl-C ends the call, not the process, and Julia is usable afterwards."""
+
+from __future__ import annotations
+
+from .processes import Python
+
+INTERRUPTED = """
+    import os, signal, threading, time
+    from pybridge.julia import request
+
+    def interrupted(call, after=0.3):
+        "Seconds from SIGINT to KeyboardInterrupt in `call`, made by the main thread."
+        sent = []
+        def send():
+            time.sleep(after)
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+        try:
+            threading.Thread(target=send).start()
+            call()
+        except KeyboardInterrupt:
+            return time.monotonic() - sent[0]
+        raise SystemExit("was not interrupted")
+"""
+
+
+def test_a_running_request_ends_within_half_a_second(python: Python) -> None:
+    python.run(
+        INTERRUPTED
+        + """
+    request("echo")
+    for _ in range(3):
+        assert interrupted(lambda: request("loop", arguments=["30"])) < 0.5
+        begun = time.monotonic()
+        assert request("echo", "next") == "next"
+        assert time.monotonic() - begun < 5, "the interrupted request went on"
+    """
+    ).fine()
+
+
+def test_a_request_that_had_not_begun_to_look_is_cancelled_too(python: Python) -> None:
+    """`serve` clears the flag when it starts: a Ctrl-C before that, while it compiles, must not get lost."""
+    python.run(
+        INTERRUPTED
+        + """
+    request("echo")
+    for wait in (0.001, 0.002, 0.003, 0.005, 0.01) * 4:
+        assert interrupted(lambda: request("loop", arguments=["30"]), wait) < 0.5
+        begun = time.monotonic()
+        request("echo")
+        assert time.monotonic() - begun < 5
+    """
+    ).fine()
+
+
+def test_the_first_start_can_be_interrupted(python: Python, tmp_path) -> None:
+    python.with_(JULIA_DEPOT_PATH=f"{tmp_path}:").run(
+        INTERRUPTED
+        + """
+    from pybridge.julia import find
+    find()  # so that the probing of Julia is over
+    assert interrupted(lambda: request("echo"), 0.1) < 0.5
+    assert request("echo", "next") == "next"
+    """
+    ).fine()
+
+
+def test_somebody_elses_request_goes_on(python: Python) -> None:
+    python.run(
+        INTERRUPTED
+        + """
+    request("echo")
+    said = []
+    other = threading.Thread(target=lambda: said.append(request("loop", arguments=["1.5"])))
+    other.start()
+    time.sleep(0.2)
+    assert interrupted(lambda: request("loop", arguments=["30"])) < 0.5  # still waiting for its turn
+    other.join()
+    assert said == ["ended by itself"], said
+    assert request("echo", "next") == "next"
+    """
+    ).fine()
+
+
+def test_an_interrupt_that_comes_between_requests_is_pythons(python: Python) -> None:
+    python.run(
+        INTERRUPTED
+        + """
+    request("echo")
+    assert interrupted(lambda: time.sleep(30)) < 0.5
+    assert request("echo", "next") == "next"
+    """
+    ).fine()
