@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import ad_util, core, source_info_util
+from jax._src.lax import lax as lax_internal
 from jax.extend import core as jex_core
 from jax.extend import source_info_util as public_source_info
 
@@ -109,5 +110,34 @@ def _instantiated(cotangent: Any, aval: Any) -> Any:
     return jax.lax.convert_element_type(cotangent, aval.dtype)
 
 
+def is_float0(aval: Any) -> bool:
+    """Whether this is the type of an integer's tangent."""
+    return getattr(aval, "dtype", None) == float0
+
+
 def is_inexact(aval: Any) -> bool:
     return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, np.inexact)
+
+
+# Binding Programs
+
+
+def result_aval(shape: tuple, dtype: Any, operands) -> Any:
+    """The abstract value of a result; inside `shard_map` it varies over every mesh axis that an operand does."""
+    varying = frozenset().union(*(getattr(a, "vma", frozenset()) for a in operands))
+    return core.ShapedArray(shape, dtype, vma=varying) if varying else core.ShapedArray(shape, dtype)
+
+
+def signature(x: Any) -> tuple:
+    """What tracing depends on: shape, dtype and weak type of an array or tracer."""
+    aval = jax.typeof(x)
+    return aval.shape, aval.dtype, aval.weak_type
+
+
+def with_weak_type(x: Any, weak: bool) -> Any:
+    """The array with the given weak type, differentiably."""
+    return lax_internal._convert_element_type(x, weak_type=True) if weak else x
+
+
+def any_tracer(values) -> bool:
+    return any(isinstance(v, Tracer) for v in values)

@@ -9,8 +9,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+import jax
+import jax.export
+
 from . import compat
 from .errors import ArgumentError, ProgramTypeError
+from .numerals import DTYPES
 from .program import Dim, SymDim, TensorType
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -91,6 +95,17 @@ class Dimensions:
 
     def shape(self, type_: TensorType) -> tuple:
         return tuple(self[dim] for dim in type_.shape)
+
+
+def export_arguments(types: Iterable[TensorType]) -> tuple:
+    """Shapes and dtypes of these types for `jax.export`, symbolic dimensions in one scope."""
+    scope = jax.export.SymbolicScope()
+
+    def shape(type_):
+        text = ",".join(d.text if isinstance(d, SymDim) else str(d) for d in type_.shape)
+        return jax.export.symbolic_shape(text, scope=scope) if text else ()
+
+    return tuple(jax.ShapeDtypeStruct(shape(t), DTYPES[t.dtype]) for t in types)
 
 
 def _paired(type_: TensorType, shape: tuple):

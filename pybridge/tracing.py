@@ -14,7 +14,7 @@ import jax
 from . import compat
 from .errors import PyBridgeError, TracingError
 from .lowering import lower
-from .program import Program, Structure
+from .program import Equation, Program, Structure
 
 
 def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[..., Program]:
@@ -40,6 +40,36 @@ def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[
         return replace(lower(jaxpr, name=program_name(f)), structure=structure)
 
     return traced
+
+
+def hoisted_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int], while_bound: int | None):
+    """(Program, constants, tree of the results, their weak types) of a call of `f`.
+
+    What `f` closes over becomes leading inputs of the Program, with `constants` as their values: it may be
+    tracers of an outer transformation.
+    """
+    positions = {i for i in static if i < len(args)}
+    dynamic = tuple(x for i, x in enumerate(args) if i not in positions)
+    jaxpr, out_tree = _make_jaxpr(_close_over(f, args, positions), f, dynamic, kwargs)
+    program, constants = lower(jaxpr, name=program_name(f), hoist_constants=True)
+    if while_bound is not None:
+        program = _with_bound(program, while_bound)
+    return program, constants, out_tree, tuple(aval.weak_type for aval in jaxpr.out_avals)
+
+
+def _with_bound(program: Program, bound: int) -> Program:
+    """The Program with a bound on the trips of every while loop."""
+
+    def bounded(value):
+        if isinstance(value, Program):
+            return _with_bound(value, bound)
+        return tuple(map(bounded, value)) if isinstance(value, tuple) else value
+
+    def equation(eq: Equation) -> Equation:
+        attrs = {name: bounded(value) for name, value in eq.attrs.items()}
+        return replace(eq, attrs=attrs | ({"bound": bound} if eq.op == "while" else {}))
+
+    return replace(program, equations=tuple(map(equation, program.equations)))
 
 
 def program_name(f: Callable) -> str:

@@ -6,7 +6,7 @@
 The message's first line is a command with space-separated arguments, the rest its body (usually Program text).
 The answer is `ok` and a body, or `error`, the exception's kind, its message, a line `-----` and the stack trace. Never throws.
 
-Masks are strings of 0 and 1 after an `m`, one digit an input or result: `m011`.
+With a last argument `optimize` the resulting Programs are optimised. Masks are strings of 0 and 1 after an `m`, one digit an input or result: `m011`.
 
 | command | body | answer |
 |---|---|---|
@@ -16,7 +16,7 @@ Masks are strings of 0 and 1 after an `m`, one digit an input or result: `m011`.
 | `transpose LINEAR COTANGENTS` | a Program | its transpose |
 | `vjp ACTIVE VALUE` | a Program | its VJP, with the results in front when VALUE is 1 |
 | `optimize` | a Program | the optimised Program |
-| `evaluate IN,… OUT,…` | a Program | runs it on row-major buffers at these addresses (`-` for none) |
+| `evaluate IN,… OUT,… REF=ADDRESS,…` | a Program | runs it on row-major buffers, and constants, at these addresses (`-` for none) |
 | `rules` | | one line a primitive: name, has JVP rule, has transpose rule |
 """
 function serve(message::AbstractString)
@@ -42,17 +42,20 @@ end
 
 mask(text) = Bool[c == '1' for c in SubString(text, 2)]
 checked(body) = typecheck(parse_program(body))
+answer_text(arguments, programs::Program...) =
+    program_text(("optimize" in arguments ? map(optimize, programs) : programs)...)
 
 answer(::Val{C}, body, arguments) where {C} = throw(ArgumentError("unknown request $C"))
 answer(::Val{:normalize}, body, arguments) = program_text(map(typecheck, parse_programs(body))...)
-answer(::Val{:jvp}, body, arguments) = program_text(jvp(checked(body), mask(arguments[1])))
+answer(::Val{:jvp}, body, arguments) = answer_text(arguments, jvp(checked(body), mask(arguments[1])))
 answer(::Val{:optimize}, body, arguments) = program_text(optimize(checked(body)))
 answer(::Val{:transpose}, body, arguments) =
-    program_text(transpose(checked(body), mask(arguments[1]), mask(arguments[2])))
-answer(::Val{:vjp}, body, arguments) = program_text(vjp(checked(body), mask(arguments[1]); value = arguments[2] == "1"))
+    answer_text(arguments, transpose(checked(body), mask(arguments[1]), mask(arguments[2])))
+answer(::Val{:vjp}, body, arguments) =
+    answer_text(arguments, vjp(checked(body), mask(arguments[1]); value = arguments[2] == "1"))
 function answer(::Val{:linearize}, body, arguments)
     l = linearize(checked(body), mask(arguments[1]))
-    string(join(Int.(l.hastangent)), " ", l.residuals, "\n", program_text(l.known, l.linear))
+    string(join(Int.(l.hastangent)), " ", l.residuals, "\n", answer_text(arguments, l.known, l.linear))
 end
 answer(::Val{:rules}, body, arguments) = sprint() do io
     for op in sort!(collect(keys(PRIMITIVES)))
@@ -70,11 +73,30 @@ function answer(::Val{:evaluate}, body, arguments)
     p = checked(body)
     pointers(k) = [parse(UInt, a) for a in split(arguments[k], ','; keepempty = false) if a != "-"]
     x = Any[buffer(aval(v), address) for (v, address) in zip(p.inputs, pointers(1))]
-    y = evaluate(p, x)
+    addresses = Dict(Pair(split(pair, '=')...) for pair in split(arguments[3], ','; keepempty = false) if pair != "-")
+    y = with_constants(() -> evaluate(p, x), p, addresses)
     for (a, value, address) in zip(p.outputs, y, pointers(2))
         copyto!(buffer(aval(a), address), value)
     end
     ""
+end
+
+"Calls `f` while the constants that `p` refers to are to be found in the store."
+function with_constants(f, p::Program, addresses)
+    try
+        store_constants!(p, addresses)
+        f()
+    finally
+        empty!(CONSTANTS)
+    end
+end
+function store_constants!(p::Program, addresses)
+    for e in p.equations
+        foreach(q -> store_constants!(q, addresses), bodies(e))
+        e.op isa Constant && haskey(e.attrs, :ref) || continue
+        ref = String(e[:ref])
+        haskey(addresses, ref) && (CONSTANTS[ref] = buffer(aval(e.outputs[1]), parse(UInt, addresses[ref])))
+    end
 end
 
 "A row-major buffer as a Julia array with reversed dimensions; the caller keeps it alive."

@@ -1,0 +1,57 @@
+"""pybridge: the bridge between JAX and Julia's automatic differentiation.
+
+Importing it starts nothing: Julia starts at the first use that needs it.
+"""
+
+from .bridge import bridge
+from .compare import Comparison, compare
+from .doctor import doctor
+from .errors import (
+    ArgumentError,
+    EngineUnavailable,
+    ForkedProcess,
+    JuliaError,
+    JuliaNotFound,
+    JuliaUnusable,
+    NotDifferentiable,
+    ProgramSyntaxError,
+    ProgramTypeError,
+    ProgramVersionError,
+    PyBridgeError,
+    SideEffectError,
+    TracingError,
+    UnknownOption,
+    UnsupportedPrimitive,
+)
+from .exporting import export
+from .parser import parse
+from .program import Program
+from .tracing import trace
+from .transforms import Linearization
+
+__all__ = [
+    "ArgumentError",
+    "Comparison",
+    "EngineUnavailable",
+    "ForkedProcess",
+    "JuliaError",
+    "JuliaNotFound",
+    "JuliaUnusable",
+    "Linearization",
+    "NotDifferentiable",
+    "Program",
+    "ProgramSyntaxError",
+    "ProgramTypeError",
+    "ProgramVersionError",
+    "PyBridgeError",
+    "SideEffectError",
+    "TracingError",
+    "UnknownOption",
+    "UnsupportedPrimitive",
+    "bridge",
+    "compare",
+    "doctor",
+    "export",
+    "parse",
+    "trace",
+]

@@ -1,0 +1,129 @@
+"""`bridge`: a JAX function whose derivatives another engine makes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from . import compat
+from .engines import ENGINES, Engine, Options
+from .errors import ArgumentError, UnknownOption
+from .program import Program
+from .tracing import hoisted_trace
+
+EXECUTES = ("auto", "xla", "julia")
+
+
+def bridge(
+    f: Callable | None = None,
+    *,
+    engine: str = "transpose",
+    execute: str = "auto",
+    static_argnums: int | Sequence[int] = (),
+    while_bound: int | None = None,
+) -> Callable:
+    """The function `f` with derivatives made by `engine`; all of JAX works on the result.
+
+    `f` takes and returns pytrees of arrays; it is traced once for each structure, shapes and dtypes of its
+    arguments. Also a decorator: `@bridge`, `@bridge(engine=...)`.
+
+    engine: "transpose" (Julia's JVP rules and transposition), "jax" (JAX's own), "enzyme-jax" (the package enzyme-ad).
+    execute: "xla" re-emits Programs as lax operations, "julia" runs them in Julia on the CPU,
+        "auto" takes the faster of those that can.
+    static_argnums: positional arguments that are not arrays; hashable, closed over.
+    while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; it lets
+        reverse mode through such loops. A loop that runs longer gives wrong derivatives.
+
+    Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the engine needs, and, at the first call with new
+    shapes, what `trace` raises.
+    """
+    if f is None:
+        return functools.partial(
+            bridge, engine=engine, execute=execute, static_argnums=static_argnums, while_bound=while_bound
+        )
+    chosen = _engine(engine)
+    options = Options(_execute(execute, chosen))
+    if while_bound is not None and (not isinstance(while_bound, int) or while_bound < 0):
+        raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
+    if not callable(f):
+        raise UnknownOption(f"bridge takes a function, got {type(f).__name__}")
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    bridged = _Bridged(f, chosen, options, static, while_bound)
+    return functools.update_wrapper(bridged, f, updated=())
+
+
+def _engine(name: str) -> Engine:
+    if name not in ENGINES:
+        raise UnknownOption(f"there is no engine {name!r}; there are {', '.join(map(repr, ENGINES))}")
+    return ENGINES[name]
+
+
+def _execute(name: str, engine: Engine) -> str:
+    if name not in EXECUTES:
+        raise UnknownOption(f"there is no execute mode {name!r}; there are {', '.join(map(repr, EXECUTES))}")
+    if name == "auto":
+        return "xla"
+    if name not in engine.executes:
+        raise UnknownOption(f"engine {engine.name!r} cannot execute by {name!r}, only by {', '.join(engine.executes)}")
+    return name
+
+
+@dataclass(frozen=True)
+class _Traced:
+    program: Program
+    constants: list[Any]
+    out_tree: Any
+    weak: tuple[bool, ...]
+
+
+def _array(i: int, x: Any) -> Any:
+    """An array of the leaf; Python numbers become weakly typed arrays, as under `jax.jit`."""
+    if isinstance(x, (jax.Array, jax.ShapeDtypeStruct)):
+        return x
+    try:
+        return jnp.asarray(x)
+    except (TypeError, ValueError) as e:
+        raise ArgumentError(
+            f"argument leaf {i} of type {type(x).__name__} is not an array; name its position in static_argnums"
+        ) from e
+
+
+@dataclass(eq=False)
+class _Bridged:
+    """The callable that `bridge` returns; remembers what it traced."""
+
+    f: Callable
+    engine: Engine
+    options: Options
+    static: tuple[int, ...]
+    while_bound: int | None
+    traces: dict[Any, _Traced] = field(default_factory=dict)
+
+    def __call__(self, *args, **kwargs):
+        traced, leaves = self._trace(args, kwargs)
+        results = self.engine.apply(traced.program, [*traced.constants, *leaves], self.options)
+        outputs = [compat.with_weak_type(y, weak) for y, weak in zip(results, traced.weak, strict=True)]
+        return jax.tree.unflatten(traced.out_tree, outputs)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def _trace(self, args, kwargs) -> tuple[_Traced, list[Any]]:
+        dynamic = tuple(None if i in self.static else x for i, x in enumerate(args))
+        leaves, tree = jax.tree.flatten((dynamic, kwargs))
+        leaves = [_array(i, x) for i, x in enumerate(leaves)]
+        key = (tree, tuple(compat.signature(x) for x in leaves), tuple(args[i] for i in self.static if i < len(args)))
+        if key not in self.traces:
+            missing = self.engine.unavailable()
+            if missing is not None:
+                raise missing
+            traced = _Traced(*hoisted_trace(self.f, args, kwargs, self.static, self.while_bound))
+            if compat.any_tracer(traced.constants):
+                return traced, leaves  # constants of an outer trace must not outlive it
+            self.traces[key] = traced
+        return self.traces[key], leaves

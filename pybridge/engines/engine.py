@@ -1,0 +1,32 @@
+"""What an engine is: a way to give a traced function its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import PyBridgeError
+from ..program import Program
+
+
+@dataclass(frozen=True)
+class Options:
+    """execute: "xla" or "julia"."""
+
+    execute: str
+
+
+@dataclass(frozen=True)
+class Engine:
+    """name: as `bridge(f, engine=name)` knows it.
+
+    apply: (program, arrays, options) -> results; differentiable in JAX by this engine's means.
+    unavailable: the exception that says why the engine cannot work here and what mends it, or None.
+    executes: the execute modes it can do.
+    """
+
+    name: str
+    apply: Callable[[Program, Sequence[Any], Options], Sequence[Any]]
+    unavailable: Callable[[], PyBridgeError | None]
+    executes: tuple[str, ...]

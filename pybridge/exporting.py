@@ -1,0 +1,60 @@
+"""`export`: functions and Programs as StableHLO that needs neither pybridge nor Julia."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.export
+
+from .bridge import bridge
+from .dimensions import export_arguments
+from .errors import UnknownOption, UnsupportedPrimitive
+from .primitive import call
+from .program import Program
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+
+# jax.export checks symbolic shapes through a custom call that every importer of its files understands.
+_ALLOWED_CALLS = {"shape_assertion"}
+
+
+def export(
+    f: Callable | Program, platforms: Sequence[str] = ("cpu", "cuda", "tpu"), **options
+) -> Callable[..., jax.export.Exported]:
+    """`export(f, platforms)(*args)` is a `jax.export.Exported` of `f` for arguments of those shapes and dtypes.
+
+    f: a function (bridged with `options` if it is not a Program), or a Program, whose own input types serve when no
+        arguments are given.
+    args: arrays or `jax.ShapeDtypeStruct`s; dimensions may be symbolic (`jax.export.symbolic_shape`).
+
+    `exported.serialize(vjp_order=n)` keeps n orders of derivatives, made by Julia now. The result holds no custom call and
+    reloads in a process that has neither pybridge nor Julia.
+
+    Raises UnknownOption for a platform that does not exist, UnsupportedPrimitive where an operation lowers to a custom call.
+    """
+    unknown = [p for p in platforms if p not in PLATFORMS]
+    if unknown or not platforms:
+        raise UnknownOption(f"there are no platforms {unknown}; there are {', '.join(PLATFORMS)}")
+
+    def exported(*args) -> jax.export.Exported:
+        if isinstance(f, Program):
+            function, args = (lambda *xs: tuple(call(f, *xs))), args or export_arguments(f.input_types)
+        else:
+            function = bridge(f, execute="xla", **options)
+        result = jax.export.export(jax.jit(function), platforms=list(platforms))(*args)
+        _refuse_custom_calls(result)
+        return result
+
+    return exported
+
+
+def _refuse_custom_calls(exported: jax.export.Exported) -> None:
+    called = set(re.findall(r"custom_call @(\w+)", exported.mlir_module())) - _ALLOWED_CALLS
+    if called:
+        raise UnsupportedPrimitive(
+            f"the exported module would call {', '.join(sorted(called))}, which only a process with the same runtime library "
+            "has. Leave these operations out of what is exported, or export for fewer platforms.",
+            primitive=sorted(called)[0],
+        )

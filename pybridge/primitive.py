@@ -1,0 +1,157 @@
+"""The one JAX primitive, `julia_call`: a Program applied to arrays.
+
+Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind that in turn, so every
+nesting of JAX's transformations ends in Programs made by Julia. Running one re-emits it as lax operations (`execute="xla"`) or calls
+Julia (`execute="julia"`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from . import compat, transforms
+from .dimensions import Dimensions
+from .emission import to_jax
+from .errors import NotDifferentiable
+from .lowering import lower
+from .numerals import DTYPES
+from .program import Program, Var
+
+julia_call_p = Primitive("julia_call")
+julia_call_p.multiple_results = True
+
+
+def call(program: Program, *args, execute: str = "xla") -> list[Any]:
+    """The Program's results for arrays of exactly its input types.
+
+    execute: "xla" or "julia".
+    """
+    return julia_call_p.bind(*args, program=program, execute=execute)
+
+
+# Running
+
+
+@functools.lru_cache(maxsize=1024)
+def _runner(program: Program, execute: str):
+    return to_jax(program) if execute == "xla" else functools.partial(_call_julia, program)
+
+
+@functools.lru_cache(maxsize=1024)
+def _jitted(program: Program, execute: str):
+    return jax.jit(_runner(program, execute))
+
+
+def _call_julia(program: Program, *args):
+    results = [jax.ShapeDtypeStruct(t.shape, DTYPES[t.dtype]) for t in program.output_types]
+    return jax.pure_callback(lambda *xs: transforms.evaluate(program, *map(np.asarray, xs)), results, *args)
+
+
+@julia_call_p.def_impl
+def _impl(*args, program, execute):
+    return list(_jitted(program, execute)(*args))
+
+
+@julia_call_p.def_abstract_eval
+def _abstract_eval(*avals, program, execute):
+    dims = Dimensions(program.input_types, [a.shape for a in avals])
+    return [compat.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
+
+
+def _lowered(*args, program, execute):
+    return _runner(program, execute)(*args)
+
+
+mlir.register_lowering(julia_call_p, mlir.lower_fun(_lowered, multiple_results=True))
+
+
+# Differentiation
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A linearization made ready for binding: residuals that are arguments or results already are not computed again.
+
+    known: (x...) -> (y..., the residuals that are neither).
+    residuals: for each residual its place in the list x... y... r...
+    """
+
+    known: Program
+    linear: Program
+    has_tangent: tuple[bool, ...]
+    residuals: tuple[int, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def _split(program: Program, active: tuple[int, ...]) -> _Split:
+    lin = transforms.linearize(program, active, optimize=True)
+    count = len(lin.known.outputs) - lin.residuals
+    outputs = list(lin.known.outputs[:count])
+    places = {var: i for i, var in reversed(list(enumerate([*lin.known.inputs, *outputs]))) if isinstance(var, Var)}
+    for atom in lin.known.outputs[count:]:
+        if not isinstance(atom, Var) or atom not in places:
+            places[atom] = len(lin.known.inputs) + len(outputs)
+            outputs.append(atom)
+    residuals = tuple(places[atom] for atom in lin.known.outputs[count:])
+    return _Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute):
+    active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
+    split = _split(program, active)
+    known = call(split.known, *primals, execute=execute)
+    values = [*primals, *known]
+    moving = call(
+        split.linear, *(values[i] for i in split.residuals), *(tangents[i] for i in active), execute=execute
+    ) if any(split.has_tangent) else []
+    ys = known[: len(program.outputs)]
+    rest = iter(moving)
+    return ys, [next(rest) if has else ad.Zero.from_primal_value(y) for has, y in zip(split.has_tangent, ys, strict=True)]
+
+
+def _is_zero(tangent: Any) -> bool:
+    return type(tangent) is ad.Zero or getattr(tangent, "dtype", None) == jax.dtypes.float0
+
+
+ad.primitive_jvps[julia_call_p] = _jvp
+
+
+def _transpose(cotangents: Sequence[Any], *args, program, execute):
+    linear = [i for i, x in enumerate(args) if ad.is_undefined_primal(x)]
+    if not all(program.input_types[i].inexact for i in linear):
+        raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
+    given = [i for i, ct in enumerate(cotangents) if not _is_zero(ct)]
+    backward = transforms.transpose(program, linear, given, optimize=True)
+    fixed = [x for x in args if not ad.is_undefined_primal(x)]
+    results = iter(call(backward, *fixed, *(cotangents[i] for i in given), execute=execute))
+    return [next(results) if ad.is_undefined_primal(x) else None for x in args]
+
+
+ad.primitive_transposes[julia_call_p] = _transpose
+
+
+# Batching: the Program is re-emitted, batched by JAX, and lowered again.
+
+
+def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, execute):
+    avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
+    batched, hoisted = _batched(program, avals, tuple(dims))
+    results = call(batched, *hoisted, *args, execute=execute)
+    return results, [0] * len(results)
+
+
+@functools.lru_cache(maxsize=1024)
+def _batched(program: Program, avals: tuple, dims: tuple) -> tuple[Program, list[Any]]:
+    vmapped = jax.vmap(to_jax(program), in_axes=dims, out_axes=0)
+    return lower(jax.make_jaxpr(vmapped)(*avals), name=program.name or "program", hoist_constants=True)
+
+
+batching.primitive_batchers[julia_call_p] = _batch
