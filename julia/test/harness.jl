@@ -27,7 +27,7 @@ run(p::Program, x) = JaxprAD.evaluate(p, collect(Any, x))
 # A tangent space element is a vector of arrays.
 move(x, h, ẋ) = Any[v isa Nothing ? a : convert(typeof(a), asarray(a .+ eltype(a)(h) .* v)) for (a, v) in zip(x, ẋ)]
 inexact_only(xs) = Any[x for x in xs if isinexact(eltype(x))]
-wide(x) = map(v -> v isa Complex ? ComplexF64(v) : Float64(v), x)
+wide(x) = asarray(map(v -> v isa Complex ? ComplexF64(v) : Float64(v), x))
 largest(xs) = reduce(max, xs; init = 0.0)       # `maximum` of nothing needs Julia 1.6
 magnitude(xs) = largest(Float64[largest(abs.(wide(x))) for x in xs])
 difference(a, b) = Any[wide(x) .- wide(y) for (x, y) in zip(a, b)]
