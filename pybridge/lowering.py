@@ -126,8 +126,8 @@ class Lowering:
                 f"a derivative rule or nested function closes over a traced value ({value.aval.str_short()})"
                 f"{self._at()}: pass it as an argument"
             )
+        type_ = self.type_of(value if hasattr(value, "dtype") else np.asarray(value), "constant")
         array = np.asarray(value)
-        type_ = self.type_of(array)
         if not array.shape:
             return Literal(array.item(), type_.dtype)
         if array.size <= INLINE_CONSTANT:
@@ -181,7 +181,8 @@ class Lowering:
             self.source = compat.user_source(eqn.source_info) or self.source
             outputs = self.equation(eqn, [read(v) for v in eqn.invars])
             env.update(zip(eqn.outvars, outputs, strict=True))
-        return [read(v) for v in jaxpr.outvars]
+        # A rule gives integers tangents of dtype float0, which stand for nothing.
+        return [None if compat.is_float0(v.aval) else read(v) for v in jaxpr.outvars]
 
     def literal(self, var) -> Atom:
         value = np.asarray(var.val)

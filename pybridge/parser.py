@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NoReturn
 
 import numpy as np
@@ -61,6 +61,9 @@ def parse_all(text: str, constants: Mapping[str, np.ndarray] | None = None) -> l
 
 class _Parser:
     def __init__(self, text: str, constants: Mapping[str, np.ndarray]):
+        from .primitives import TABLE
+
+        self.table = TABLE
         self.text = text
         self.constants = constants
         self.kinds: list[str] = []
@@ -186,14 +189,15 @@ class _Parser:
         if self.depth > MAX_NESTING:
             self.fail(f"at most {MAX_NESTING} levels of nesting")
 
-    def binders(self, scope: dict[int, Var]) -> tuple[Var, ...]:
+    def binders(self, scope: dict[int, Var], outer: Container[int] = ()) -> tuple[Var, ...]:
+        """Adds to `scope`; what is in `outer` is bound already."""
         bound = []
         while True:
             token = self.take("VAR")
             if len(token) > 10:
                 self.fail_before(f"the variable number {token[:12]} is too large")
             number = int(token[1:])
-            if number in scope:
+            if number in scope or number in outer:
                 self.fail_before(f"{token} is bound twice")
             self.expect(":")
             scope[number] = var = Var(number, self.type())
@@ -246,13 +250,16 @@ class _Parser:
     def equation(self, scope: dict[int, Var]) -> Equation:
         # The operands are read in the scope without the results: a variable is used after it is bound.
         results: dict[int, Var] = {}
-        outputs = self.binders(results)
-        for number in results.keys() & scope.keys():
-            self.fail_before(f"%{number} is bound twice")
+        outputs = self.binders(results, scope)
         self.expect("=")
         op = self.name("a primitive's name")
+        row = self.table.get(op)
+        if row is None:
+            self.fail_before(f"there is no primitive {op}")
         inputs = self.atoms(scope)
-        attrs = self.attributes() if self.accept("{") else {}
+        attrs = self.attributes(op, row.attrs) if self.accept("{") else {}
+        if missing := row.missing(attrs):
+            self.fail(f"the attribute {missing[0]} of {op}")
         scope.update(results)
         return Equation(op, inputs, outputs, attrs, self.comments.get(self.at - 1, ""))
 
@@ -317,10 +324,12 @@ class _Parser:
             raise ValueError
         return int(value)
 
-    def attributes(self) -> dict[str, Value]:
+    def attributes(self, op: str, known: tuple[str, ...]) -> dict[str, Value]:
         attrs: dict[str, Value] = {}
         while True:
             name = self.name("an attribute's name")
+            if name not in known:
+                self.fail_before(f"{op} has no attribute {name}")
             if name in attrs:
                 self.fail_before(f"the attribute {name} is given twice")
             self.expect("=")

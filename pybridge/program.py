@@ -28,6 +28,10 @@ class SymDim:
 
     text: str
 
+    def __post_init__(self) -> None:
+        if not self.text.strip() or ">" in self.text or "\n" in self.text:
+            raise ProgramTypeError(f"{self.text!r} is not a symbolic dimension")
+
     def __str__(self) -> str:
         return f"<{self.text}>"
 
@@ -41,6 +45,13 @@ class TensorType:
 
     dtype: str
     shape: tuple[Dim, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.dtype not in DTYPES:
+            raise ProgramTypeError(f"{self.dtype} is not a dtype; there are {', '.join(DTYPES)}")
+        for dim in self.shape:
+            if not isinstance(dim, SymDim) and (type(dim) is not int or dim < 0):
+                raise ProgramTypeError(f"{dim!r} is not a dimension")
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
@@ -295,7 +306,6 @@ def _renumbered(inputs, equations, outputs):
     def bind(var: Var) -> Var:
         if var.id in bound:
             raise ProgramTypeError(f"%{var.id} is bound twice")
-        check_type(var.type)
         new = var if var.id == len(bound) else Var(len(bound), var.type)
         bound[var.id] = new
         return new
@@ -319,19 +329,6 @@ def _renumbered(inputs, equations, outputs):
         outs = tuple(bind(v) for v in eq.outputs)
         new_equations.append(Equation(eq.op, ins, outs, eq.attrs, eq.source))
     return new_inputs, tuple(new_equations), tuple(use(a, "return") for a in outputs)
-
-
-@functools.lru_cache(maxsize=4096)
-def check_type(type_: TensorType) -> None:
-    """Raises ProgramTypeError unless dtype and dimensions are of the Program language."""
-    if type_.dtype not in DTYPES:
-        raise ProgramTypeError(f"{type_.dtype} is not a dtype; there are {', '.join(DTYPES)}")
-    for dim in type_.shape:
-        if isinstance(dim, SymDim):
-            if not dim.text.strip() or ">" in dim.text or "\n" in dim.text:
-                raise ProgramTypeError(f"{dim.text!r} is not a symbolic dimension")
-        elif type(dim) is not int or dim < 0:
-            raise ProgramTypeError(f"{dim!r} is not a dimension")
 
 
 def _used_constants(equations, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -76,9 +76,8 @@ def _attribute_pieces(eq: Equation) -> Iterator[str | Program]:
 def _in_row_order(eq: Equation) -> list[str]:
     from .primitives import TABLE
 
-    row = TABLE.get(eq.op)
-    known = [name for name in row.attrs if name in eq.attrs] if row else []
-    return known + sorted(name for name in eq.attrs if name not in known)
+    known = TABLE[eq.op].attrs if eq.op in TABLE else ()
+    return [*(k for k in known if k in eq.attrs), *sorted(k for k in eq.attrs if k not in known)]
 
 
 def _value_pieces(value: Value) -> Iterator[str | Program]:

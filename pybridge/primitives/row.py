@@ -46,6 +46,11 @@ class Row:
     lower: Callable[..., Any] | None = None
     elementwise: bool = False
 
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """The attributes that an equation lacks; a constant has one of its two."""
+        lacking = [name for name in self.attrs if name not in given]
+        return lacking if self.op != "constant" or len(lacking) != 1 else []
+
     @property
     def lax_names(self) -> tuple[str, ...]:
         return (self.op,) if self.lax is None else self.lax
