@@ -1,0 +1,27 @@
+"""Every primitive of docs/program.md and a collection of Programs, as `Case`s: the rows of all harnesses.
+
+A harness is `@pytest.mark.parametrize("case", CASES, ids=str)`; inside `with case.context():` it traces
+`case.f` at `case.inputs()`.
+"""
+
+from __future__ import annotations
+
+import cases_arrays
+import cases_control
+import cases_elementwise
+import cases_reductions
+from casekit import Case
+
+CASES: list[Case] = [
+    *cases_elementwise.CASES,
+    *cases_arrays.CASES,
+    *cases_reductions.CASES,
+    *cases_control.CASES,
+]
+
+DIFFERENTIABLE: list[Case] = [case for case in CASES if case.active]
+
+
+def by_op(op: str) -> list[Case]:
+    """The cases about one primitive."""
+    return [case for case in CASES if case.op == op]
