@@ -24,6 +24,7 @@ include("primitive.jl")
 include("builder.jl")
 include("scalars.jl")
 
+include("rules/layout.jl")
 include("rules/elementwise.jl")
 include("rules/unary.jl")
 include("rules/binary.jl")

@@ -68,6 +68,8 @@ opaque(f, arguments) = string(f, "(", join((a isa DimExpr ? dim_text(a.terms) : 
 
 Base.isequal(a::DimExpr, b::DimExpr) = a == b
 Base.show(io::IO, d::DimExpr) = print(io, "<", d.text, ">")
+"The number of elements of an array of that shape."
+size_of(shape)::Dim = foldl(*, shape; init = 1)
 isstatic(shape) = all(d -> d isa Int, shape)
 
 "Reads the text of a symbolic dimension, `2*b + floordiv(a, 3)`; throws an ArgumentError on anything else."
@@ -106,7 +108,7 @@ function dim_factor_at(tokens, i)
     token_at(tokens, i) == "^" || return base, i
     power = tryparse(Int, token_at(tokens, i + 1))
     power === nothing && throw(ArgumentError("a dimension's exponent must be an integer"))
-    prod(fill(base, power); init = 1), i + 2
+    foldl(*, fill(base, power); init = 1), i + 2
 end
 
 function dim_atom_at(tokens, i)

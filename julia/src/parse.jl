@@ -173,7 +173,8 @@ function parse_equation(p::Parser, scope::Scope)
     isempty(attrs) && !isempty(attributes(op)) && fail(p, "$title needs the attributes $(join(attributes(op), ", "))", head)
     source = parse_source(p)
     merge!(scope, inner)
-    Equation(op, inputs, Var[v for (_, v) in binders], attrs, source)
+    outputs = Var[v for (_, v) in binders]
+    Equation(op, inputs, outputs, declared_attributes(op, attrs, TensorType[aval(v) for v in outputs]), source)
 end
 
 upcoming_same_line(p::Parser) = peek_token(p).kind === :source ? Token(:none, SubString(p.text, 1, 0), 1) : peek_token(p)
@@ -258,17 +259,26 @@ function parse_attributes(p::Parser, op::Primitive)
 end
 required_attributes(op::Primitive) = attributes(op)
 
+"The attributes with what the binders' types add: where the shape rule cannot find a result's type in operands and attributes."
+declared_attributes(op::Primitive, attrs, types) = attrs
+
 function parse_value(p::Parser)
     token = upcoming(p)
     ispunct(token, "[") && return nested(() -> parse_list(p), p)
     ispunct(token, "(") && return parse_body(p, "")
     next_token(p)
-    token.kind === :int && return parse_integer(p, token)
+    token.kind === :int && return parse_wide_integer(p, token)
     token.kind === :float && return parse_float(Float64, token)
     token.kind === :dim && return parse_dim_token(p, token)
     token.kind === :string && return Symbol(unescape(p, token))
     token.kind === :name || fail(p, "expected a value, got $(describe(token))", token)
     token.text == "true" ? true : token.text == "false" ? false : token.text == "none" ? nothing : Symbol(token.text)
+end
+
+# Only values of type u64 reach beyond Int: elements of a constant, a gather's fill value.
+function parse_wide_integer(p::Parser, token::Token)
+    value = tryparse(UInt64, token.text)
+    value === nothing || value <= typemax(Int) ? parse_integer(p, token) : value
 end
 
 function parse_list(p::Parser)

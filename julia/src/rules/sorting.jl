@@ -1,1 +1,50 @@
-# (rules to come)
+# sort: the operands sorted together along an axis, by the first `num_keys` of them in lexicographic order.
+
+@primitive Sort sort(dim, stable, num_keys)
+
+function infer(op::Sort, types, attrs)
+    isempty(types) && infer_error(op, "needs an operand")
+    check_axis(op, types[1], attrs[:dim])
+    all(t -> t.shape == types[1].shape, types) ||
+        infer_error(op, "operands have different shapes: $(join(map(type_text, types), ", "))")
+    1 <= attrs[:num_keys] <= length(types) || infer_error(op, "$(attrs[:num_keys]) keys among $(length(types)) operands")
+    types
+end
+
+# JAX's order: -0.0 equals 0.0, NaN comes last, complex numbers go by real, then imaginary part.
+precedes(a, b) = a < b
+precedes(a::AbstractFloat, b::AbstractFloat) = isnan(b) ? !isnan(a) : a < b
+precedes(a::Complex, b::Complex) =
+    precedes(real(a), real(b)) || (!precedes(real(b), real(a)) && precedes(imag(a), imag(b)))
+
+function evaluate(::Sort, x, attrs, types)
+    sources = [threefold(v, attrs[:dim]) for v in x]
+    y = [uninitialized(t) for t in types]
+    targets = [threefold(v, attrs[:dim]) for v in y]
+    for i in axes(sources[1], 1), k in axes(sources[1], 3)
+        order = sorting_permutation([source[i, :, k] for source in sources[1:attrs[:num_keys]]])
+        for (source, target) in zip(sources, targets)
+            target[i, :, k] = source[i, order, k]
+        end
+    end
+    y
+end
+
+# Stable always: that is one of the orders an unstable sort may give.
+sorting_permutation(keys) = sort(collect(eachindex(keys[1])); alg = MergeSort, lt = (i, j) -> before(keys, i, j))
+function before(keys, i, j)
+    for key in keys
+        precedes(key[i], key[j]) && return true
+        precedes(key[j], key[i]) && return false
+    end
+    false
+end
+
+# Tangents go where their elements went.
+function jvp(op::Sort, b, eqn, x, ẋ)
+    dim, type = eqn[:dim], aval(x[1])
+    position = iota(b, index_dtype(type.shape[dim+1]), type.shape, dim)
+    sorted = emit!(b, op, vcat(x, position), eqn.attrs)
+    order = pop!(sorted)
+    sorted, MaybeAtom[t === nothing ? nothing : take_along(b, t, order, dim; unique = true) for t in ẋ]
+end
