@@ -114,7 +114,11 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute):
     ) if any(split.has_tangent) else []
     ys = known[: len(program.outputs)]
     rest = iter(moving)
-    return ys, [next(rest) if has else ad.Zero.from_primal_value(y) for has, y in zip(split.has_tangent, ys, strict=True)]
+    return ys, [next(rest) if has else _no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)]
+
+
+def _no_tangent(y: Any) -> ad.Zero:
+    return ad.Zero(jax.typeof(y).to_tangent_aval())
 
 
 def _is_zero(tangent: Any) -> bool:

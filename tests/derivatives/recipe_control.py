@@ -1,0 +1,123 @@
+"""Control flow, nested calls and the user's own derivative rules, for random functions.
+
+Each takes the operands, then functions of arrays made from nested recipes, then other parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+
+def _test(x):
+    """A bool out of an array, far from undecided."""
+    return jnp.sum(x) > 0.137
+
+
+def _index(x):
+    return lax.floor(3 * lax.logistic(2 * jnp.sum(x))).astype(jnp.int32)
+
+
+def _cond(xs, yes, no, *, reference):
+    return lax.cond(_test(xs[0]), yes, no, *xs)
+
+
+def _switch(xs, *branches, reference):
+    return lax.switch(_index(xs[0]), branches, *xs)
+
+
+def _scan(xs, body, reverse, *, reference):
+    """The first operand is a constant, and the carry's start; the second is scanned over. A counter is carried too."""
+    x, y = xs
+
+    def step(carry, row):
+        c, n = carry
+        new, out = body(c, 0.5 * x, row)
+        return (jnp.tanh(new), n + 1), out + 0.1 * n
+
+    (last, _), ys = lax.scan(step, (x, 0), y, reverse=reverse)
+    return last, ys
+
+
+def _fori(xs, body, n, *, reference):
+    x, y = xs
+    return [lax.fori_loop(0, n, lambda i, c: jnp.tanh(body(c, y)[0] + 0.1 * i), x)]
+
+
+def _while_counted(xs, body, n, *, reference):
+    x, y = xs
+    if reference:
+        return [lax.scan(lambda c, _: (jnp.sin(body(c, y)[0]), None), x, length=n)[0]]
+    return [lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, jnp.sin(body(s[1], y)[0])), (0, x))[1]]
+
+
+def _while_bounded(xs, body, n, *, reference):
+    """Ends early where the carry's sum is large; reverse mode needs the bound that the counter gives."""
+    x, y = xs
+
+    def going(c):
+        return jnp.sum(c) < 0.731
+
+    if reference:
+
+        def step(c, _):
+            return lax.cond(going(c), lambda c: jnp.sin(body(c, y)[0]) + 0.3, lambda c: c, c), None
+
+        return [lax.scan(step, x, length=n)[0]]
+    done = lax.while_loop(
+        lambda s: (s[0] < n) & going(s[1]), lambda s: (s[0] + 1, jnp.sin(body(s[1], y)[0]) + 0.3), (0, x)
+    )
+    return [done[1]]
+
+
+def _vmap(xs, body, *, reference):
+    return [jax.vmap(lambda x, y: body(x, y)[0], in_axes=(0, None))(*xs)]
+
+
+def _custom_jvp(xs, body, *, reference):
+    """A rule that is one and a half times the derivative, so that it shows whether it was used."""
+
+    @jax.custom_jvp
+    def f(*args):
+        return body(*args)
+
+    @f.defjvp
+    def _rule(primals, tangents):
+        value, tangent = jax.jvp(body, primals, tangents)
+        return value, tuple(1.5 * t for t in tangent)
+
+    return f(*xs)
+
+
+def _custom_vjp(xs, body, *, reference):
+    @jax.custom_vjp
+    def f(*args):
+        return body(*args)
+
+    def backward(args, cotangents):
+        return tuple(1.5 * t for t in jax.vjp(body, *args)[1](cotangents))
+
+    f.defvjp(lambda *args: (f(*args), args), backward)
+    return f(*xs)
+
+
+CONTROL: dict[str, Callable] = {
+    "jit": lambda xs, body, *, reference: jax.jit(body)(*xs),
+    "checkpoint": lambda xs, body, *, reference: jax.checkpoint(body)(*xs),
+    "checkpoint_merged": lambda xs, body, *, reference: jax.checkpoint(body, prevent_cse=False)(*xs),
+    "cond": _cond,
+    "switch": _switch,
+    "scan": _scan,
+    "fori": _fori,
+    "while_counted": _while_counted,
+    "while_bounded": _while_bounded,
+    "vmap": _vmap,
+    "custom_jvp": _custom_jvp,
+    "custom_vjp": _custom_vjp,
+}
+
+WHOLE_ONLY = {"custom_vjp"}
+"""What has no forward mode, in JAX as here."""

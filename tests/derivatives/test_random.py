@@ -1,0 +1,148 @@
+"""Random functions: value, JVP, VJP and HVP are JAX's, and what Julia makes of them keeps its promises.
+
+`PYBRIDGE_EXAMPLES=1000` tries as many, other ones in every run; by default the same hundred each time.
+"""
+
+from __future__ import annotations
+
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from agreement import assert_agree
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from recipes import Recipe, inputs_of, recipes, run
+
+import pybridge as pb
+from pybridge import transforms
+
+EXAMPLES = int(os.environ.get("PYBRIDGE_EXAMPLES", "0"))
+PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
+SETTINGS = settings(
+    max_examples=EXAMPLES or 100,
+    derandomize=not EXAMPLES,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=PHASES,
+    print_blob=True,
+)
+SEEDS = st.integers(0, 2**16)
+TOLERANCE = 1e-9
+
+# Compiling takes most of the time, and what is compiled runs once.
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+
+
+class Example:
+    """A recipe at a point, with directions of the inputs and cotangents of the results."""
+
+    def __init__(self, recipe: Recipe, seed: int):
+        self.recipe = recipe
+        self.x = inputs_of(recipe, seed)
+        rng = np.random.default_rng(seed + 1)
+        self.dx = [rng.standard_normal(shape) for shape in recipe.inputs]
+        self.ct = tuple(rng.standard_normal(shape) for _, shape in recipe.results)
+        self.forward = "custom_vjp" not in recipe.ops()
+
+    def f(self, *xs):
+        return run(self.recipe, *xs)
+
+    def reference(self, *xs):
+        """The same with loops that JAX can run backwards."""
+        return run(self.recipe, *xs, reference=True)
+
+    def derivatives(self, f) -> dict:
+        """Value, JVP, VJP and HVP (forward over reverse) of f by way of JAX's transformations."""
+
+        def compute(x, dx, ct):
+            def pull(*x):
+                return jax.vjp(f, *x)[1](ct)
+
+            found = dict(zip(("vjp", "hvp"), jax.jvp(pull, x, dx), strict=True))
+            if self.forward:
+                return found | dict(zip(("value", "jvp"), jax.jvp(f, x, dx), strict=True))
+            return found | {"value": f(*x)}
+
+        return jax.jit(compute, compiler_options=QUICK)(tuple(self.x), tuple(self.dx), self.ct)
+
+
+@pytest.mark.timeout(0 if EXAMPLES else 300)
+@SETTINGS
+@given(recipes(), SEEDS)
+def test_derivatives_are_those_of_jax(recipe, seed):
+    with jax.enable_x64(True):
+        example = Example(recipe, seed)
+        expected = example.derivatives(example.reference)
+        assume(all(np.isfinite(y).all() for y in jax.tree.leaves(expected)))
+        found = example.derivatives(pb.bridge(example.f))
+        for name, y in expected.items():
+            assert_agree(found[name], y, name, TOLERANCE)
+        _check_programs(example, expected)
+
+
+def _check_programs(example: Example, expected: dict) -> None:
+    """The derivative Programs themselves, run by Julia."""
+    p = pb.trace(example.f)(*map(jnp.asarray, example.x))
+    vjp = p.vjp()
+    programs = {"value": p, "vjp": vjp}
+    arguments = {"value": example.x, "vjp": [*example.x, *example.ct]}
+    if example.forward:
+        programs["jvp"], arguments["jvp"] = p.jvp(), [*example.x, *example.dx]
+        expected = expected | {"jvp": (*expected["value"], *expected["jvp"])}
+    for name, program in programs.items():
+        _check_text(program)
+        assert_agree(transforms.evaluate(program, *arguments[name]), expected[name], f"Julia's {name}", TOLERANCE)
+        shorter = program.optimize()
+        _check_text(shorter)
+        assert shorter.equation_count() <= program.equation_count(), name
+        assert_agree(transforms.evaluate(shorter, *arguments[name]), expected[name], f"optimised {name}", TOLERANCE)
+    _check_nested(example, programs, expected)
+    if example.forward:
+        _check_transpose(example, p)
+
+
+def _check_text(program: pb.Program) -> None:
+    """Both languages read and print the same text, and Julia finds the types right."""
+    text = str(program)
+    assert str(pb.parse(text, program.constants)) == text
+    assert str(transforms.normalize(program)) == text
+
+
+def _check_nested(example: Example, programs: dict, expected: dict) -> None:
+    """Derivatives of derivatives typecheck; forward over reverse has the value that JAX finds."""
+    n = len(example.x)
+    vjp = programs["vjp"]
+    active = range(n)
+    hvp = transforms.jvp(vjp, active)
+    _check_text(hvp)
+    found = transforms.evaluate(hvp, *example.x, *example.ct, *example.dx)
+    assert_agree(found, (*expected["vjp"], *expected["hvp"]), "Julia's hvp", TOLERANCE)
+    nested = [transforms.vjp(vjp, active)]
+    if "jvp" in programs:
+        nested.append(transforms.vjp(programs["jvp"], active))
+    for program in nested:
+        _check_text(program)
+        _check_text(program.optimize())
+
+
+def _check_transpose(example: Example, p: pb.Program) -> None:
+    """⟨v, J u⟩ = ⟨Jᵀ v, u⟩ for the linear part of the linearization and its transpose."""
+    lin = p.linearize()
+    r = lin.residuals
+    _check_text(lin.known)
+    _check_text(lin.linear)
+    residuals = transforms.evaluate(lin.known, *example.x)[len(p.outputs) :]
+    assert len(residuals) == r
+    v = [ct for ct, has in zip(example.ct, lin.has_tangent, strict=True) if has]
+    ju = transforms.evaluate(lin.linear, *residuals, *example.dx)
+    backward = transforms.transpose(lin.linear, range(r, r + len(example.x)))
+    _check_text(backward)
+    jtv = transforms.evaluate(backward, *residuals, *v)
+    left = sum(np.vdot(a, b) for a, b in zip(v, ju, strict=True))
+    right = sum(np.vdot(a, b) for a, b in zip(jtv, example.dx, strict=True))
+    size = 1 + sum(np.abs(a * b).sum() for a, b in zip(v, ju, strict=True))
+    assert abs(left - right) <= TOLERANCE * size, (left, right)
