@@ -50,3 +50,10 @@ Base.floatmin(::Type{BFloat16}) = reinterpret(BFloat16, 0x0080)
 Base.eps(::Type{BFloat16}) = reinterpret(BFloat16, 0x3c00)
 Base.hash(x::BFloat16, h::UInt) = hash(Float32(x), h)
 Base.show(io::IO, x::BFloat16) = print(io, "BFloat16(", Float32(x), ")")
+
+# The layout of a float's bits: sign, exponent, fraction.
+unsigned_of(::Type{T}) where {T<:AbstractFloat} = sizeof(T) == 2 ? UInt16 : sizeof(T) == 4 ? UInt32 : UInt64
+fraction_bits(::Type{Float16}) = 10
+fraction_bits(::Type{BFloat16}) = 7
+fraction_bits(::Type{Float32}) = 23
+fraction_bits(::Type{Float64}) = 52

@@ -8,43 +8,53 @@ end
 aval(x::Traced) = aval(x.atom)
 dtype(x::Traced) = aval(x).dtype
 shape(x::Traced) = aval(x).shape
+dtype(x::Undefined) = aval(x).dtype
+isliteral(x::Traced) = x.atom isa Literal
 
-# A number beside a Traced is a literal of the Traced's dtype.
+"The number as a literal of the Traced's dtype."
 literal(like::Traced, value::Number) = Traced(like.builder, Literal(convert(dtype(like), value)))
+
+"""
+    apply(:rsqrt, x...; attributes...) -> Traced
+
+Any one-result primitive on Traced values and numbers; a number is a literal of the first Traced's dtype. Elementwise primitives of
+literals alone are computed at once: their result is a literal too, which may stand beside arrays where a rank-0 variable may not."""
+function apply(op::Symbol, x::Union{Traced,Number}...; attrs...)
+    like = x[findfirst(v -> v isa Traced, x)]
+    operands = Traced[v isa Traced ? v : literal(like, v) for v in x]
+    primitive(op) isa Elementwise && all(isliteral, operands) && return folded(primitive(op), operands, Attributes(attrs))
+    Traced(like.builder, emit(like.builder, op, (v.atom for v in operands)...; attrs...))
+end
+
+function folded(op::Primitive, x, attrs)
+    types = infer(op, TensorType[aval(v) for v in x], attrs)
+    Traced(x[1].builder, Literal(evaluate(op, Any[fill(v.atom.value) for v in x], attrs, types)[1][]))
+end
 
 for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul), (:/, :div), (:^, :pow), (:max, :max), (:min, :min), (:rem, :rem),
                 (:&, :and), (:|, :or))
     @eval begin
-        Base.$f(x::Traced, y::Traced) = Traced(x.builder, emit(x.builder, $(QuoteNode(op)), x.atom, y.atom))
-        Base.$f(x::Traced, y::Number) = $f(x, literal(x, y))
-        Base.$f(x::Number, y::Traced) = $f(literal(y, x), y)
+        Base.$f(x::Traced, y::Traced) = apply($(QuoteNode(op)), x, y)
+        Base.$f(x::Traced, y::Number) = apply($(QuoteNode(op)), x, y)
+        Base.$f(x::Number, y::Traced) = apply($(QuoteNode(op)), x, y)
     end
 end
-Base.:^(x::Traced, n::Integer) = Traced(x.builder, emit(x.builder, :integer_pow, x.atom; y = Int(n)))
+Base.:^(x::Traced, n::Integer) = apply(:integer_pow, x; y = Int(n))
 
 for (f, op) in ((:-, :neg), (:!, :not), (:sin, :sin), (:cos, :cos), (:tan, :tan), (:exp, :exp), (:log, :log), (:log1p, :log1p),
                 (:expm1, :expm1), (:sqrt, :sqrt), (:tanh, :tanh), (:sinh, :sinh), (:cosh, :cosh), (:abs, :abs),
                 (:sign, :sign), (:floor, :floor), (:real, :real), (:imag, :imag), (:conj, :conj))
-    @eval Base.$f(x::Traced) = Traced(x.builder, emit(x.builder, $(QuoteNode(op)), x.atom))
+    @eval Base.$f(x::Traced) = apply($(QuoteNode(op)), x)
 end
-
-"Any one-result primitive on Traced values and numbers, by name: `apply(:rsqrt, x)`."
-function apply(op::Symbol, x::Union{Traced,Number}...; attrs...)
-    like = first(v for v in x if v isa Traced)
-    atoms = Atom[(v isa Traced ? v : literal(like, v)).atom for v in x]
-    Traced(like.builder, emit(like.builder, op, atoms...; attrs...))
-end
+square(x::Traced) = apply(:square, x)
+rsqrt(x::Traced) = apply(:rsqrt, x)
 
 "`which ? a : b`, elementwise; `a` and `b` Traced or numbers (numbers take the other's dtype)."
 function where_(which::Traced, a::Union{Traced,Number}, b::Union{Traced,Number})
     like = a isa Traced ? a : b
     cases = (v isa Traced ? v : literal(like, v) for v in (b, a))
-    # select_n needs one case at least with the full shape when `which` has one
-    Traced(like.builder, emit(like.builder, :select_n, which.atom, (full(which, c).atom for c in cases)...))
+    apply(:select_n, which, cases...)
 end
-full(like::Traced, x::Traced) =
-    isempty(shape(x)) && !isempty(shape(like)) ? Traced(x.builder, broadcast_scalar(x.builder, x.atom, shape(like))) : x
-broadcast_scalar(b::Builder, x::Atom, shape) = emit(b, :broadcast_in_dim, x; shape = shape, dims = Int[])
 
 # Comparisons give bool arrays; `==` stays Julia's own, so they go by their primitives' names.
 compare(op::Symbol, x, y) = apply(op, x, y)

@@ -1,11 +1,85 @@
-# Elementwise primitives of two operands. Tangents: (t, y, x1, x2) -> ∂y/∂xᵢ · t.
+# Elementwise primitives of two operands. Tangents: (t, y, a, b) -> ∂y/∂a · t and ∂y/∂b · t.
 
-elementwise(:add, +; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> t),
-            transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? ȳ : nothing))
-elementwise(:sub, -; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -t),
-            transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? -ȳ : nothing))
-elementwise(:mul, *; tangents = ((t, y, a, b) -> t * b, (t, y, a, b) -> a * t),
-            transpose = (ȳ, a, b) -> islinear(a) ? (ȳ * b, nothing) : (nothing, a * ȳ))
-elementwise(:div, /; tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y / b))),
-            transpose = (ȳ, a, b) -> (ȳ / b, nothing))
-elementwise(:lt, <; result = bool_dtype)
+binary(:add, +; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> t),
+       transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? ȳ : nothing))
+binary(:sub, -; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -t),
+       transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? -ȳ : nothing))
+binary(:mul, *; tangents = ((t, y, a, b) -> t * b, (t, y, a, b) -> a * t),
+       transpose = (ȳ, a, b) -> islinear(a) ? (ȳ * b, nothing) : (nothing, a * ȳ))
+
+# Integer division truncates; by zero it gives all ones (-1, or the largest unsigned number), and the remainder is the dividend.
+quotient(a, b) = a / b
+quotient(a::T, b::T) where {T<:Integer} = iszero(b) ? ~zero(T) : b == -1 ? -a : div(a, b)
+quotient(a::T, b::T) where {T<:Unsigned} = iszero(b) ? ~zero(T) : div(a, b)
+remainder(a, b) = rem(a, b)
+remainder(a::T, b::T) where {T<:Integer} = iszero(b) ? a : b == -1 ? zero(T) : rem(a, b)
+remainder(a::T, b::T) where {T<:Unsigned} = iszero(b) ? a : rem(a, b)
+
+binary(:div, quotient; tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y / b))),
+       transpose = (ȳ, a, b) -> islinear(b) ? throw(UnsupportedPrimitive("div", "is not linear in its denominator", "")) : (ȳ / b, nothing))
+# a = trunc(a/b)·b + rem.
+truncated(q::Traced) = sign(q) * floor(abs(q))
+binary(:rem, remainder; domain = T -> isnumber(T) && isordered(T),
+       tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -(t * truncated(a / b))))
+
+# As C's pow: NaN for a negative base and a fractional exponent; signs are lost at infinity.
+power(a, b) = a^b
+power(a::T, b::T) where {T<:Union{Float32,Float64}} =
+    a < 0 && !isinteger(b) ? (isfinite(a) && isfinite(b) ? T(NaN) : abs(a)^b) : a^b
+power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
+# Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer exponent 0 gives 0.
+function pow_tangent_base(t, y, a, b)
+    isinexact(dtype(b)) && return t * (b * a^(b - 1))
+    n = astype(b, dtype(a))
+    iszero_n = compare(:eq, n, 0)
+    t * where_(iszero_n, 0, where_(iszero_n, 1, n) * a^(n - 1))
+end
+pow_tangent_exponent(t, y, a, b) = t * (log(where_(compare(:eq, a, 0), 1, a)) * y)
+binary(:pow, power; accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
+       tangents = (pow_tangent_base, pow_tangent_exponent))
+
+# NaN wins over numbers; complex numbers are ordered by real part, then imaginary part. Equal operands share the tangent.
+larger(a, b) = max(a, b)
+larger(a::Complex, b::Complex) = isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) >= (real(b), imag(b)) ? a : b
+smaller(a, b) = min(a, b)
+smaller(a::Complex, b::Complex) = isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) <= (real(b), imag(b)) ? a : b
+share(t, y, mine, other) =
+    t * where_(compare(:eq, mine, y), where_(compare(:eq, other, y), literal(t, 0.5), literal(t, 1)), literal(t, 0))
+const SHARES = ((t, y, a, b) -> share(t, y, a, b), (t, y, a, b) -> share(t, y, b, a))
+binary(:max, larger; domain = isanything, tangents = SHARES)
+binary(:min, smaller; domain = isanything, tangents = SHARES)
+
+# The angle of a complex (b, a) is -i log((b + ia) / √(a² + b²)).
+angle_of(a::Real, b::Real) = atan(a, b)
+angle_of(a::Complex, b::Complex) = -im * log((b + im * a) / sqrt(a * a + b * b))
+squared_norm(a, b) = square(a) + square(b)
+binary(:atan2, angle_of; domain = isinexact,
+       tangents = ((t, y, a, b) -> t * (b / squared_norm(a, b)), (t, y, a, b) -> t * (-a / squared_norm(a, b))))
+
+binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat, tangents = (no_rule, no_rule))
+# Floats of one sign are ordered as their bits are.
+function next_after(a::T, b::T) where {T<:AbstractFloat}
+    (isnan(a) || isnan(b)) && return a + b
+    a == b && return b
+    bits = reinterpret(unsigned_of(T), a)
+    iszero(a) && return copysign(reinterpret(T, one(bits)), b)
+    reinterpret(T, (b > a) == (a > 0) ? bits + one(bits) : bits - one(bits))
+end
+
+binary(:and, &; domain = islogical_dtype)
+binary(:or, |; domain = islogical_dtype)
+binary(:xor, xor; domain = islogical_dtype)
+
+# A shift by the width or more (a negative one counts as such) leaves nothing, or copies of the sign.
+overshoots(x, n) = !(0 <= n < 8sizeof(x))
+binary(:shift_left, (x, n) -> overshoots(x, n) ? zero(x) : x << n; domain = isinteger_dtype)
+binary(:shift_right_logical, (x, n) -> overshoots(x, n) ? zero(x) : x >>> n; domain = isinteger_dtype)
+binary(:shift_right_arithmetic, (x, n) -> (signed(x) >> (overshoots(x, n) ? 8sizeof(x) - 1 : n)) % typeof(x); domain = isinteger_dtype)
+binary(:mulhi, (a, b) -> (widemul(a, b) >> 8sizeof(a)) % typeof(a); domain = isinteger_dtype)
+
+binary(:eq, ==; domain = isanything, result = bool_dtype)
+binary(:ne, !=; domain = isanything, result = bool_dtype)
+binary(:lt, <; domain = isordered, result = bool_dtype)
+binary(:le, <=; domain = isordered, result = bool_dtype)
+binary(:gt, >; domain = isordered, result = bool_dtype)
+binary(:ge, >=; domain = isordered, result = bool_dtype)

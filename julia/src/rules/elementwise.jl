@@ -1,36 +1,61 @@
-# The family of elementwise primitives: one row of data each, see unary.jl and binary.jl.
+# The family of elementwise primitives: one row of data each, see unary.jl, binary.jl, complex.jl, conversion.jl, select.jl, special.jl.
 
 """
-An elementwise primitive.
+An elementwise primitive: its operands have one shape (or are literals) and it is computed number by number.
 
-- `kernel`: the function on numbers.
+- `arity`: how many operands; `nothing` for any number.
+- `kernel`: the function on numbers; with `attributes`, a function of those (as keywords) that gives it.
+- `accepts`: operand dtypes -> whether the primitive is defined for them.
 - `result`: operand dtypes -> result dtype.
-- `tangents`: one function an operand, `(t, y, x...) -> ∂y/∂xᵢ · t` on Traced values, linear in the tangent `t`; `nothing`
-  when the tangent is always zero.
+- `tangents`: one an operand, `(t, y, x...) -> ∂y/∂xᵢ · t` on Traced values, linear in the tangent `t`; `missing` where no rule is
+  known; `nothing` in place of the tuple when the result never has a tangent; one function `(ẋ, y, x...) -> ẏ` of all tangents (some
+  `nothing`) where they go together.
 - `transpose`: `(ȳ, x...) -> (x̄...)` for primitives that can be linear, `nothing` otherwise; linear operands are `Undefined`.
+
+All others take the equation's attributes as keyword arguments.
 """
 struct Elementwise <: Primitive
     name::Symbol
+    arity::Union{Int,Nothing}
+    attributes::Tuple{Vararg{Symbol}}
     kernel::Function
+    accepts::Function
     result::Function
-    tangents::Union{Nothing,Tuple{Vararg{Function}}}
+    tangents::Union{Nothing,Function,Tuple}
     transpose::Union{Nothing,Function}
 end
 
-same_dtype(types...) = first(types)
-bool_dtype(types...) = Bool
+function elementwise(name, arity, kernel; attributes = (), domain = isnumber, accepts = uniform(domain), result = same_dtype,
+                     tangents = nothing, transpose = nothing)
+    register!(Elementwise(name, arity, attributes, kernel, accepts, result, tangents, transpose))
+end
+unary(name, kernel; options...) = elementwise(name, 1, kernel; options...)
+binary(name, kernel; options...) = elementwise(name, 2, kernel; options...)
 
-elementwise(name, kernel; result = same_dtype, tangents = nothing, transpose = nothing) =
-    register!(Elementwise(name, kernel, result, tangents, transpose))
+# Domains: sets of dtypes, as predicates.
+isfloat(T) = T <: AbstractFloat
+isinteger_dtype(T) = T <: Integer && T !== Bool
+isnumber(T) = T !== Bool
+islogical_dtype(T) = T <: Integer
+isordered(T) = !iscomplex(T)
+isanything(T) = true
+uniform(domain) = (types...; attrs...) -> all(==(first(types)), types) && domain(first(types))
+
+same_dtype(types...; attrs...) = first(types)
+bool_dtype(types...; attrs...) = Bool
+
+"No derivative with respect to this operand is known."
+const no_rule = missing
 
 name(op::Elementwise) = op.name
-attributes(::Elementwise) = ()
+attributes(op::Elementwise) = op.attributes
 haszerotangent(op::Elementwise) = op.tangents === nothing
 
 function infer(op::Elementwise, types, attrs)
-    all(t -> t.dtype === types[1].dtype, types) ||
-        infer_error(op, "operands have different dtypes: $(join(map(type_text, types), ", "))")
-    [TensorType(op.result((t.dtype for t in types)...), common_shape(op, types))]
+    op.arity in (nothing, length(types)) || infer_error(op, "takes $(op.arity) operands, got $(length(types))")
+    dtypes = (t.dtype for t in types)
+    op.accepts(dtypes...; attrs...) || infer_error(op, "is not defined for $(join(map(type_text, types), ", "))")
+    [TensorType(op.result(dtypes...; attrs...), common_shape(op, types))]
 end
 
 "The one shape of elementwise operands; rank-0 operands go with any."
@@ -40,29 +65,50 @@ function common_shape(op, types)
     isempty(shapes) ? Dim[] : first(shapes)
 end
 
-function evaluate(op::Elementwise, x, attrs, types)
-    T = types[1].dtype
-    [asarray(broadcast((v...) -> convert_result(T, op.kernel(v...)), x...))]
+"""
+    kernel(op, attrs) -> Function
+
+The primitive as a function of numbers. Its result may be wider than the primitive's and is then rounded once."""
+kernel(op::Elementwise, attrs) = isempty(op.attributes) ? op.kernel : op.kernel(; attrs...)
+
+evaluate(op::Elementwise, x, attrs, types) = [map_numbers(kernel(op, attrs), types[1], works_on_bits(op), x)]
+
+# Float16 and BFloat16 are computed in Float32 and rounded, as XLA's CPU compiler does, but for primitives that look at bits.
+works_on_bits(op) = name(op) in (:nextafter, :reduce_precision)
+working(x) = x
+working(x::Union{Float16,BFloat16}) = Float32(x)
+
+function map_numbers(f, type::TensorType, bits::Bool, x)
+    y = Array{type.dtype}(undef, reverse(Int.(type.shape))...)
+    broadcast!(bits ? f : (v...) -> f(map(working, v)...), y, x...)
 end
-asarray(x::AbstractArray) = collect(x)
-asarray(x::Number) = fill(x)
-convert_result(::Type{T}, x) where {T} = convert(T, x)
 
 function jvp(op::Elementwise, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)
-    op.tangents === nothing && return y, MaybeAtom[nothing]
-    traced = Traced[Traced(b, v) for v in (y[1], x...)]
+    operands = Traced[Traced(b, v) for v in (y[1], x...)]
+    t = Union{Traced,Nothing}[v === nothing ? nothing : Traced(b, v) for v in ẋ]
+    y, MaybeAtom[atom_of(tangent(op, op.tangents, eqn, t, operands))]
+end
+
+tangent(op, ::Nothing, eqn, ẋ, yx) = nothing
+tangent(op, rule::Function, eqn, ẋ, yx) = rule(ẋ, yx...; eqn.attrs...)
+function tangent(op, rules::Tuple, eqn, ẋ, yx)
     ẏ = nothing
-    for (i, tangent) in enumerate(op.tangents)
+    for (i, rule) in enumerate(rules)
         ẋ[i] === nothing && continue
-        ẏ = add_maybe(b, ẏ, tangent(Traced(b, ẋ[i]), traced...).atom)
+        rule === no_rule &&
+            throw(UnsupportedPrimitive(string(op.name), "has no derivative with respect to operand $i of $(op.arity)", eqn.source))
+        term = rule(ẋ[i], yx...; eqn.attrs...)
+        ẏ = ẏ === nothing ? term : term === nothing ? ẏ : ẏ + term
     end
-    y, MaybeAtom[ẏ]
+    ẏ
 end
 
 function transpose(op::Elementwise, b, eqn, ȳ, x)
     op.transpose === nothing && return invoke(transpose, Tuple{Primitive,Any,Any,Any,Any}, op, b, eqn, ȳ, x)
     operands = (v isa Undefined ? v : Traced(b, v) for v in x)
-    MaybeAtom[x̄ isa Traced ? x̄.atom : x̄ for x̄ in op.transpose(Traced(b, ȳ[1]), operands...)]
+    MaybeAtom[atom_of(x̄) for x̄ in op.transpose(Traced(b, ȳ[1]), operands...; eqn.attrs...)]
 end
+atom_of(x::Traced) = x.atom
+atom_of(::Nothing) = nothing
 islinear(::Traced) = false

@@ -1,1 +1,126 @@
-# Elementwise primitives, one line each.
+# The elementwise primitives, one line each: derivative checks at safe points against references in BigFloat, then the conventions
+# at special points.
+
+one_op(op, T, n; attrs = "", result = T, operands = 1) = string("(", join(["%$k: $T[$n]" for k in 0:operands-1], ", "),
+    ") { %$operands: $result[$n] = $op ", join(["%$k" for k in 0:operands-1], " "), attrs, " return %$operands }")
+big_reference(f) = (x...) -> (Float64.(f.(map(v -> big.(v), x)...)),)
+
+const ANYWHERE, POSITIVE, UNIT = [-2.3, -0.7, 0.4, 1.9], [0.3, 0.9, 1.7, 4.2], [-0.8, -0.3, 0.2, 0.7]
+const ABOVE_ONE = [1.3, 1.8, 2.5, 4.0]
+
+mpfr(name, x::BigFloat) = (z = BigFloat(); ccall((name, :libmpfr), Int32, (Ref{BigFloat}, Ref{BigFloat}, Int32), z, x, 0); z)
+big_erf(x) = mpfr(:mpfr_erf, x)
+big_erfc(x) = mpfr(:mpfr_erfc, x)
+big_lgamma(x) = log(abs(mpfr(:mpfr_gamma, x)))
+big_digamma(x) = mpfr(:mpfr_digamma, x)
+
+const UNARY = [
+    :neg => (ANYWHERE, -), :exp => (ANYWHERE, exp), :exp2 => (ANYWHERE, exp2), :log => (POSITIVE, log), :expm1 => (ANYWHERE, expm1),
+    :log1p => (POSITIVE, log1p), :tanh => (ANYWHERE, tanh), :logistic => (ANYWHERE, x -> 1 / (1 + exp(-x))), :sin => (ANYWHERE, sin),
+    :cos => (ANYWHERE, cos), :tan => (UNIT, tan), :asin => (UNIT, asin), :acos => (UNIT, acos), :atan => (ANYWHERE, atan),
+    :sinh => (ANYWHERE, sinh), :cosh => (ANYWHERE, cosh), :asinh => (ANYWHERE, asinh), :acosh => (ABOVE_ONE, acosh),
+    :atanh => (UNIT, atanh), :sqrt => (POSITIVE, sqrt), :rsqrt => (POSITIVE, x -> 1 / sqrt(x)), :cbrt => (POSITIVE, cbrt),
+    :square => (ANYWHERE, x -> x^2), :erf => (ANYWHERE, big_erf), :erfc => (ANYWHERE, big_erfc), :lgamma => (POSITIVE, big_lgamma),
+    :digamma => (POSITIVE, big_digamma), :abs => (ANYWHERE, abs), :copy => (ANYWHERE, identity), :sign => (ANYWHERE, sign),
+    :floor => (ANYWHERE, floor), :ceil => (ANYWHERE, ceil), :stop_gradient => (ANYWHERE, identity),
+    :bessel_i0e => (ANYWHERE, x -> exp(-abs(x)) * sum((x / 2)^(2k) / factorial(big(k))^2 for k in 0:60)),
+    :bessel_i1e => (ANYWHERE, x -> exp(-abs(x)) * sum((x / 2)^(2k + 1) / factorial(big(k)) / factorial(big(k + 1)) for k in 0:60)),
+]
+@testset "unary" begin
+    for (op, (x, reference)) in UNARY
+        check(one_op(op, "f64", 4), x; reference = big_reference(reference), name = string(op), tolerance = op === :neg ? nothing : 1e-8)
+    end
+    check(one_op(:erf_inv, "f64", 4), UNIT; tolerance = 1e-8)
+    for y in (-3, -1, 0, 1, 2, 3, 6)
+        check(one_op(:integer_pow, "f64", 4; attrs = " {y=$y}"), ANYWHERE; reference = big_reference(x -> x^y), tolerance = 1e-7)
+    end
+end
+
+const BINARY = [
+    :add => (ANYWHERE, POSITIVE, +), :sub => (ANYWHERE, POSITIVE, -), :mul => (ANYWHERE, POSITIVE, *), :div => (ANYWHERE, POSITIVE, /),
+    :rem => (ANYWHERE, POSITIVE, rem), :pow => (POSITIVE, ANYWHERE, ^), :max => (ANYWHERE, POSITIVE, max),
+    :min => (ANYWHERE, UNIT, min), :atan2 => (ANYWHERE, POSITIVE, atan),
+]
+@testset "binary" begin
+    for (op, (x, y, reference)) in BINARY
+        check(one_op(op, "f64", 4; operands = 2), x, y; reference = big_reference(reference), name = string(op), tolerance = 1e-8)
+    end
+    check(one_op(:zeta, "f64", 4; operands = 2), ABOVE_ONE, POSITIVE; active = [false, true], second = false, tolerance = 1e-7)
+    for op in (:igamma, :igammac)
+        check(one_op(op, "f64", 4; operands = 2), POSITIVE, ABOVE_ONE; active = [false, true], second = false, tolerance = 1e-7)
+    end
+    check(one_op(:polygamma, "f64", 4; operands = 2), [0.0, 1, 2, 3], POSITIVE .+ 1; active = [false, true], second = false, tolerance = 1e-7)
+    check(one_op(:regularized_incomplete_beta, "f64", 4; operands = 3), POSITIVE, ABOVE_ONE, abs.(UNIT);
+          active = [false, false, true], second = false, tolerance = 1e-7)
+end
+
+const PLANE = [0.7 + 0.4im, -0.6 + 0.3im, 0.2 - 0.5im, -0.3 - 0.8im]
+@testset "complex" begin
+    for op in (:exp, :log, :sin, :cos, :tan, :tanh, :sinh, :cosh, :asinh, :atanh, :sqrt, :rsqrt, :square, :expm1, :log1p, :logistic, :neg, :atan, :asin)
+        check(one_op(op, "c128", 4), PLANE; tolerance = 1e-7, name = "complex $op")
+    end
+    for op in (:add, :sub, :mul, :div, :pow)
+        check(one_op(op, "c128", 4; operands = 2), PLANE, reverse(PLANE) .+ 1; tolerance = 1e-7, name = "complex $op")
+    end
+    check(one_op(:abs, "c128", 4; result = "f64"), PLANE; reference = z -> (abs.(z),), tolerance = 1e-8)
+    check(one_op(:real, "c128", 4; result = "f64"), PLANE; reference = z -> (real.(z),))
+    check(one_op(:imag, "c128", 4; result = "f64"), PLANE; reference = z -> (imag.(z),))
+    check(one_op(:conj, "c128", 4), PLANE; reference = z -> (conj.(z),))
+    check(one_op(:conj, "f64", 4; result = "c128"), ANYWHERE; reference = x -> (complex.(x),))
+    check(one_op(:complex, "f64", 4; result = "c128", operands = 2), ANYWHERE, POSITIVE; reference = (x, y) -> (complex.(x, y),))
+end
+
+@testset "conversion and choice" begin
+    check(one_op(:convert_element_type, "f64", 4; result = "c128", attrs = " {dtype=c128}"), ANYWHERE)
+    check(one_op(:convert_element_type, "c128", 4; result = "f64", attrs = " {dtype=f64}"), PLANE)
+    check(one_op(:convert_element_type, "f64", 4; result = "f32", attrs = " {dtype=f32}"), ANYWHERE; tolerance = 2e-3)
+    check(one_op(:reduce_precision, "f64", 4; attrs = " {exponent_bits=11, mantissa_bits=52}"), ANYWHERE)
+    which = [true, false, true, false]
+    check("(%0: bool[4], %1: f64[4], %2: f64[4]) { %3: f64[4] = select_n %0 %1 %2 return %3 }", which, ANYWHERE, POSITIVE;
+          reference = (w, a, b) -> (ifelse.(w, b, a),))
+    check("(%0: bool[4], %1: f64[4]) { %2: f64[4] = select_n %0 %1 1.0:f64 return %2 }", which, ANYWHERE)
+    check("(%0: i32[4], %1: f64[4], %2: f64[4], %3: f64[4]) { %4: f64[4] = select_n %0 %1 %2 %3 return %4 }", Int32[2, 0, 1, 1],
+          ANYWHERE, POSITIVE, UNIT; reference = (w, x...) -> ([x[w[k]+1][k] for k in 1:4],))
+    check("(%0: f64[4]) { %1: f64[4] = clamp -1.0:f64 %0 1.0:f64 return %1 }", ANYWHERE; reference = x -> (clamp.(x, -1, 1),))
+    check("(%0: f64[4], %1: f64[4], %2: f64[4]) { %3: f64[4] = clamp %0 %1 %2 return %3 }", UNIT .- 1, ANYWHERE, UNIT .+ 1.5)
+    check("(%0: f64[4], %1: i32[2], %2: f64[]) { %3: f64[4], %4: i32[2], %5: f64[] = optimization_barrier %0 %1 %2 return %3 %4 %5 }",
+          ANYWHERE, Int32[1, 2], fill(0.3))
+    check("(%0: f64[4]) { %1: f64[4] = pow %0 2.5:f64 %2: f64[4] = pow 3.0:f64 %1 return %2 }", POSITIVE; tolerance = 1e-6, name = "pow of literals")
+    check("(%0: f64[4]) { %1: f64[4] = max %0 0.0:f64 %2: f64[4] = div 1.0:f64 %1 return %2 }", POSITIVE; tolerance = 1e-7, name = "max literal")
+end
+
+@testset "small floats" begin
+    for (T, type) in (Float32 => "f32", Float16 => "f16", JaxprAD.BFloat16 => "bf16"), op in (:sin, :exp, :tanh, :log, :erf, :square)
+        text = one_op(op, type, 4)
+        x = T.(POSITIVE ./ 2)
+        p, wide_p = jvp(program(text)), jvp(program(replace(text, type => "f64")))
+        @test relative_error(run(p, Any[x, x]), run(wide_p, Any[Float64.(x), Float64.(x)])) <= 8eps(T)
+    end
+end
+
+"The derivative of a Program of f64 scalars at a point, along its inputs in turn."
+function slopes(text, x...)
+    p = program(text)
+    j = typecheck(jvp(p))
+    [run(j, Any[map(fill, x)..., (fill(k == i ? 1.0 : 0.0) for k in eachindex(x))...])[2][] for i in eachindex(x)]
+end
+scalar_op(op, n; attrs = "") = replace(one_op(op, "f64", 0; operands = n, attrs = attrs), "[0]" => "[]")
+
+@testset "conventions at kinks and edges" begin
+    @test slopes(scalar_op(:abs, 1), 0.0) == [1.0]
+    @test slopes(scalar_op(:sign, 1), 2.0) == [0.0]
+    @test slopes(scalar_op(:max, 2), 1.5, 1.5) == [0.5, 0.5] == slopes(scalar_op(:min, 2), 1.5, 1.5)
+    @test slopes(scalar_op(:max, 2), 2.0, 1.5) == [1.0, 0.0]
+    @test slopes(scalar_op(:clamp, 3), 1.0, 1.0, 2.0) == [0.0, 0.0, 0.0]
+    @test slopes(scalar_op(:clamp, 3), 1.0, 3.0, 2.0) == [0.0, 0.0, 1.0]
+    @test slopes(scalar_op(:sqrt, 1), 0.0) == [Inf]
+    @test isequal(slopes(scalar_op(:pow, 2), 0.0, 0.0), [NaN, 0.0])
+    @test slopes(scalar_op(:pow, 2), 0.0, 2.0) == [0.0, 0.0]
+    @test slopes(scalar_op(:integer_pow, 1; attrs = " {y=0}"), 0.0) == [0.0]
+    @test slopes(scalar_op(:integer_pow, 1; attrs = " {y=1}"), 0.0) == [1.0]
+    @test slopes(scalar_op(:rem, 2), -7.5, 2.0) == [1.0, 3.0]
+    @test slopes(scalar_op(:bessel_i1e, 1), 0.0) == [0.5]
+    @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:igamma, 2), 1.0, 2.0)
+    @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:nextafter, 2), 1.0, 2.0)
+end
+
