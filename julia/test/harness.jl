@@ -16,6 +16,8 @@ normal(rng, ::Type{T}, shape = Int[]) where {T<:AbstractFloat} = T.(normal(rng, 
 normal(rng, ::Type{Complex{T}}, shape = Int[]) where {T} = complex.(normal(rng, T, shape), normal(rng, T, shape)) |> asarray
 asarray(x::AbstractArray) = x
 asarray(x::Number) = fill(x)
+"Numbers far apart in random order, so that neighbouring inputs have the same order and the same extrema."
+spaced(rng, size...) = reshape(shuffle(rng, collect(range(-2.0, 2.0; length = prod(size)))), size)
 like(rng, x::AbstractArray) = normal(rng, eltype(x), reverse(size(x)))
 
 "A row-major array written in the Program's order: `rowmajor([1 2; 3 4])` is the 2×2 array with those rows."
