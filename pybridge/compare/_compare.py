@@ -1,0 +1,114 @@
+"""`compare`: every engine on one function, side by side."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..engines import ENGINES
+from ..errors import UnknownOption
+from ..tracing import trace
+from ._comparison import Comparison
+from ._engines import BASELINE
+from ._machine import machine
+from ._measure import Candidate, measure
+from ._problem import Problem, problem
+from ._reference import exact
+from ._session import Session
+
+
+def compare(
+    f: Callable,
+    *args: Any,
+    engines: Iterable[str] | None = None,
+    candidates: Mapping[str, Callable] | None = None,
+    seed: int = 0,
+    repeats: int = 10,
+    budget: float = 10.0,
+    isolate: bool | None = None,
+    timeout: float = 600.0,
+    rtol: float | None = None,
+    static_argnums: int | Sequence[int] = (),
+    progress: Callable[[str], None] = lambda _: None,
+) -> Comparison:
+    """`f`'s value, JVP and VJP at `args` by every engine, against JAX in float64 and finite differences.
+
+    args: pytrees of arrays and numbers; integers among them are passed on but not differentiated.
+    engines: names; all by default. `jax` is always among them, because the others are measured against it.
+    candidates: more implementations of `f` by name, with derivatives of their own, such as a hand-written custom_vjp.
+    seed: of the random tangents and cotangents.
+    repeats, budget: rounds of timing and about how many seconds they may take for each stage; 0 repeats for no times.
+    isolate: which engines run in a process of their own: those known to be able to end it (default), all but `jax`
+        (True), none (False). timeout: after so many seconds such a process is ended.
+    rtol: the relative error that counts as agreement; by default what rounding explains (docs/compare.md).
+    progress: called with what is being done.
+
+    An engine that is missing, fails, or takes its process down is a row that says why. Raises TracingError where `f` itself
+    cannot be traced, ArgumentError, NotDifferentiable and UnknownOption before anything runs.
+    """
+    names = _names(engines, candidates or {})
+    f, args = _closed(_plain(f), args, static_argnums)
+    task = _problem(f, args, seed)
+    progress("reference in float64")
+    session = Session(task, exact(task), {}, repeats, budget)
+    for name in names:
+        progress(f"engine {name}")
+        session.run(name, isolate, timeout)
+    for name, g in (candidates or {}).items():
+        progress(f"candidate {name}")
+        session.take(name, measure(Candidate(name, g), task))
+    progress("times")
+    session.time()
+    progress("Taylor remainders")
+    reference, rows = session.finish(rtol)
+    return Comparison(
+        function=task.name,
+        arguments=task.arguments(),
+        seed=seed,
+        epsilon=task.epsilon,
+        reference=reference,
+        rows=rows,
+        machine=machine(),
+        rtol=rtol,
+        problem=task,
+    )
+
+
+def _names(engines: Iterable[str] | None, candidates: Mapping[str, Callable]) -> list[str]:
+    names = list(dict.fromkeys(ENGINES if engines is None else engines))
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise UnknownOption(f"there is no engine {unknown[0]!r}; there are {', '.join(map(repr, ENGINES))}")
+    taken = [name for name in candidates if name in ENGINES]
+    if taken:
+        raise UnknownOption(f"a candidate cannot be called {taken[0]!r}, which is an engine")
+    return names if BASELINE in names else [*names, BASELINE]
+
+
+def _plain(f: Callable) -> Callable:
+    """The function behind a bridged one: the engines are to differentiate it, not one another."""
+    return f.__wrapped__ if type(f).__module__.startswith("pybridge.") and hasattr(f, "__wrapped__") else f
+
+
+def _closed(f: Callable, args: tuple, static_argnums: int | Sequence[int]) -> tuple[Callable, tuple]:
+    given = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    static = {n % len(args) for n in given if -len(args) <= n < len(args)}
+    if not static:
+        return f, args
+
+    @functools.wraps(f)
+    def closed(*dynamic):
+        rest = iter(dynamic)
+        return f(*(x if i in static else next(rest) for i, x in enumerate(args)))
+
+    return closed, tuple(x for i, x in enumerate(args) if i not in static)
+
+
+def _problem(f: Callable, args: tuple, seed: int) -> Problem:
+    """JAX's complaints about a function come out in pybridge's words, where they are about tracing."""
+    try:
+        return problem(f, args, seed)
+    except Exception:
+        trace(f)(*args)
+        raise

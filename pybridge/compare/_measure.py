@@ -1,0 +1,92 @@
+"""One engine's numbers: its first gradient, timed, then its value and its JVP, each of which may fail alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import jax
+
+from ._problem import Arrays, Problem, widened
+
+Stage = Literal["vjp", "value", "jvp"]
+STAGES: tuple[Stage, ...] = ("vjp", "value", "jvp")  # the gradient first, so that nothing is warm
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """results: by stage. failures: by stage, the exception's kind and first line. calls: what can be timed."""
+
+    results: Mapping[str, Arrays] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    first_gradient: float | None = None
+    calls: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A function like the problem's with derivatives of its own making, under the name that its row bears."""
+
+    name: str
+    function: Callable
+    warm_up: Callable[[], Any] = lambda: None
+
+
+def measure(
+    candidate: Candidate, problem: Problem, stage_done: Callable[[Stage, Measured], None] = lambda *_: None
+) -> Measured:
+    """Runs every stage. Exceptions are recorded, not raised."""
+    results: dict[str, Arrays] = {}
+    failures: dict[str, str] = {}
+    calls: dict[str, Callable[[], Any]] = {}
+    first = None
+    _quietly(candidate.warm_up)  # starting Julia is no part of a function's first gradient
+    for stage in STAGES:
+        start = time.perf_counter()
+        try:
+            calls[stage] = thunk(stage, candidate.function, problem)
+            found = jax.block_until_ready(calls[stage]())
+            if stage == "vjp":
+                first = time.perf_counter() - start
+            results[stage] = tuple(map(widened, found))
+        except Exception as problem_found:  # whatever an engine raises is its row's content
+            failures[stage] = first_line(problem_found)
+            calls.pop(stage, None)
+        stage_done(stage, Measured(results, failures, first))
+    return Measured(results, failures, first, calls)
+
+
+def thunk(stage: Stage, g: Callable, problem: Problem) -> Callable[[], tuple]:
+    """A jitted call of that stage on arrays that are on the device already."""
+    flat = problem.flat(g)
+    point, others, tangents, cotangents = jax.tree.map(
+        jax.numpy.asarray, (problem.point, problem.others, problem.tangents, problem.cotangents)
+    )
+
+    def value(xs, rest):
+        return flat(xs, rest)
+
+    def jvp(xs, rest, vs):
+        return jax.jvp(lambda *active: flat(active, rest), xs, vs)[1]
+
+    def vjp(xs, rest, us):
+        return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
+
+    function, directions = {"value": (value, ()), "jvp": (jvp, (tangents,)), "vjp": (vjp, (cotangents,))}[stage]
+    jitted = jax.jit(function)
+    return lambda: jitted(point, others, *directions)
+
+
+def first_line(error: BaseException) -> str:
+    """An exception's kind and the first line of what it says."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__
+
+
+def _quietly(action: Callable[[], Any]) -> None:
+    try:
+        action()
+    except Exception:  # the stages will meet the same and record it
+        return

@@ -1,0 +1,59 @@
+"""Differences and inner products of lists of arrays, in float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ._rows import Error
+
+Wide = Sequence[np.ndarray]
+
+
+def error(found: Wide, expected: Wide) -> Error:
+    """NaN and infinity are data: where both have the same one there is no error."""
+    if [a.shape for a in found] != [b.shape for b in expected]:
+        return Error(math.inf, math.inf)
+    absolute = relative = 0.0
+    misplaced = nonfinite = 0
+    for mine, theirs in zip(found, expected, strict=True):
+        finite = np.isfinite(mine) & np.isfinite(theirs)
+        with np.errstate(invalid="ignore"):
+            alike = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+        misplaced += int(np.sum(~finite & ~alike))
+        nonfinite += int(np.sum(~np.isfinite(mine)))
+        expected_finite = np.where(finite, theirs, 0)
+        difference = _largest(np.abs(np.where(finite, mine, 0) - expected_finite))
+        absolute = max(absolute, difference)
+        relative = max(relative, ratio(difference, _largest(np.abs(expected_finite))))
+    return Error(absolute, relative, misplaced, nonfinite)
+
+
+def ratio(difference: float, scale: float) -> float:
+    """difference / scale, where nothing over nothing is nothing."""
+    if difference == 0:
+        return 0.0
+    return difference / scale if scale else math.inf
+
+
+def pairing(u: Wide, v: Wide) -> float:
+    """Re sum(u v), in which JAX's VJP is the transpose of its JVP, for complex numbers too: nothing is conjugated."""
+    return float(sum(np.sum((a * b).real) for a, b in zip(u, v, strict=True)))
+
+
+def norm(arrays: Wide) -> float:
+    return math.sqrt(sum(float(np.sum(np.abs(a) ** 2)) for a in arrays))
+
+
+def adjoint_error(u: Wide, jv: Wide, jtu: Wide, v: Wide) -> float:
+    """|<u, Jv> - <J'u, v>| relative to the larger, or to the terms' own size where they cancel."""
+    left, right = pairing(u, jv), pairing(jtu, v)
+    size = norm([a * b for a, b in zip(u, jv, strict=True)])
+    difference = abs(left - right)
+    return ratio(difference, max(abs(left), abs(right), size)) if math.isfinite(difference) else math.nan
+
+
+def _largest(values: np.ndarray) -> float:
+    return float(np.max(values, initial=0.0))

@@ -1,0 +1,58 @@
+"""A comparison as a picture: errors on a logarithmic scale, and times."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from ._rows import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ._comparison import Comparison
+
+_SMALLEST = 1e-18  # an error of zero is drawn here
+
+
+def figure(comparison: Comparison) -> Figure:
+    """Made without pyplot, so that no display and no global state is touched."""
+    rows = [row for row in comparison.rows if row.ran]
+    result = Figure(figsize=(10, 3.6), layout="constrained")
+    FigureCanvasAgg(result)
+    errors, times = result.subplots(1, 2)
+    _bars(errors, rows, {name: [_relative(row, name) for row in rows] for name in ("value", "jvp", "vjp")})
+    errors.axhline(comparison.epsilon, color="grey", linestyle="--", linewidth=1, label="unit roundoff")
+    errors.set(yscale="log", ylabel="largest relative error", title="errors against float64")
+    errors.legend(fontsize="small")
+    _bars(times, rows, _times(rows))
+    times.set(yscale="log", ylabel="seconds", title="times")
+    times.legend(fontsize="small")
+    result.suptitle(f"{comparison.function}({comparison.arguments})")
+    absent = [row.engine for row in comparison.rows if not row.ran]
+    if absent:
+        result.supxlabel(f"no numbers from {', '.join(absent)}", fontsize="small")
+    return result
+
+
+def _bars(axes: Axes, rows: list[Row], groups: dict[str, list[float | None]]) -> None:
+    width = 0.8 / len(groups)
+    for n, (name, heights) in enumerate(groups.items()):
+        places = [i + (n - (len(groups) - 1) / 2) * width for i, h in enumerate(heights) if h is not None]
+        axes.bar(places, [h for h in heights if h is not None], width, label=name)
+    axes.set_xticks(range(len(rows)), [row.engine for row in rows])
+
+
+def _relative(row: Row, stage: str) -> float | None:
+    error = getattr(row, stage)
+    return None if error is None else max(error.relative, _SMALLEST)
+
+
+def _times(rows: list[Row]) -> dict[str, list[float | None]]:
+    return {
+        "value": [row.times and row.times.value for row in rows],
+        "VJP": [row.times and row.times.vjp for row in rows],
+        "first gradient": [row.first_gradient for row in rows],
+    }

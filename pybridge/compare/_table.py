@@ -1,0 +1,111 @@
+"""A comparison for people: a rich table with notes under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ._rows import Error, Row
+
+if TYPE_CHECKING:
+    from ._comparison import Comparison
+
+_COLOURS = {"agrees": "green", "disagrees": "bold red", "failed": "yellow", "unavailable": "dim"}
+_NONE = "-"
+_COLUMNS = (
+    "value\nerror",
+    "JVP\nerror",
+    "VJP\nerror",
+    "<u,Jv>\n=<J'u,v>",
+    "Taylor\norder",
+    "equa-\ntions",
+    "first\ngradient",
+    "value\ntime",
+    "VJP\ntime",
+)
+
+
+def table(comparison: Comparison) -> Group:
+    c = comparison
+    title = f"{escape(c.function)}({escape(c.arguments)}), seed {c.seed}"
+    grid = Table(title=title, title_justify="left", box=box.HORIZONTALS, padding=(0, 1))
+    grid.add_column("engine", no_wrap=True)
+    for name in _COLUMNS:
+        grid.add_column(name, justify="right", no_wrap=True)
+    for row in c.rows:
+        grid.add_row(*_cells(row), end_section=True)
+    return Group(grid, *_notes(comparison))
+
+
+def _cells(row: Row) -> Iterator[Text | str]:
+    yield Text.assemble(row.engine, "\n", (row.state, _COLOURS[row.state]))
+    yield from (_error(e) for e in (row.value, row.jvp, row.vjp))
+    yield _NONE if row.adjoint is None else f"{row.adjoint:.1e}"
+    yield "\n".join(str(t) if t else _NONE for t in (row.taylor_jvp, row.taylor_vjp)) if row.ran else _NONE
+    yield _NONE if row.equations is None else str(row.equations)
+    yield _NONE if row.first_gradient is None else seconds(row.first_gradient)
+    t = row.times
+    yield _time(t and t.value, t and t.value_ratio)
+    yield _time(t and t.vjp, t and t.vjp_ratio)
+
+
+def _error(error: Error | None) -> str:
+    if error is None:
+        return _NONE
+    lines = [f"{error.absolute:.1e}", f"{error.relative:.1e}"]
+    if error.nonfinite:
+        lines.append(f"{error.nonfinite} NaN/inf")
+    if error.misplaced:
+        lines.append(f"[red]{error.misplaced} misplaced[/]")
+    return "\n".join(lines)
+
+
+def _time(value: float | None, ratio: float | None) -> str:
+    if value is None:
+        return _NONE
+    return seconds(value) + (f"\n{ratio:.2f} x jax" if ratio is not None else "")
+
+
+def seconds(value: float) -> str:
+    """With three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.3g} µs"
+
+
+def _notes(comparison: Comparison) -> Iterator[Text]:
+    r = comparison.reference
+    difference = _NONE if r.finite_difference is None else f"{r.finite_difference:.1e}"
+    yield Text(
+        f"Errors: largest absolute, largest relative, against JAX in {r.precision}. That reference itself: "
+        f"{difference} off central differences, Taylor order {r.taylor_jvp} (JVP) and {r.taylor_vjp} (VJP); 2 is right."
+    )
+    for row in comparison.rows:
+        for reason in row.reasons:
+            yield Text.assemble((f"{row.engine} {row.state}", _COLOURS[row.state]), f": {reason}")
+    for row in comparison.rows:
+        if row.isolated:
+            yield Text(f"{row.engine} ran in a process of its own; its times are beside those of jax in that process.")
+    yield from (Text(f"Note: {note}.") for note in _remarks(comparison))
+    if comparison.machine:
+        yield Text(", ".join(f"{key} {value}" for key, value in comparison.machine.items()), style="dim")
+
+
+def _remarks(comparison: Comparison) -> Iterator[str]:
+    yield from comparison.reference.notes
+    orders = (comparison.reference.taylor_jvp.order, comparison.reference.taylor_vjp.order)
+    if any(order is not None and order < 1.5 for order in orders):
+        yield (
+            "the reference's derivative is not that of its value: expected with stop_gradient, rounding or a custom "
+            "rule that approximates, an error otherwise"
+        )
+    for row in comparison.rows:
+        if row.value and row.value.nonfinite:
+            yield f"the value of {row.engine} has {row.value.nonfinite} elements that are NaN or infinite"
