@@ -91,9 +91,10 @@ class Control:
     def close(self) -> bool:
         """Refuse new jobs, end the running one, run Julia's exit hook. False when that could not be done."""
         with self._switching:
-            self._closed = True
             running = self._current
-            self._jobs.put(None)
+            if not self._closed:
+                self._closed = True
+                self._jobs.put(None)
         if running is not None:
             # Only a daemon thread can still be waiting for it now, and that will never see its result.
             self._abandon(running)

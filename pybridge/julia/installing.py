@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pybridge.errors import JuliaNotFound, JuliaUnusable, PyBridgeError
-from pybridge.julia import debian
+from pybridge.julia import debian, image, source
 from pybridge.julia.discovery import find
 from pybridge.julia.probe import Installation
 
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("pybridge.setup")
 _NETWORK_PATIENCE = 5.0  # seconds to see whether Julia's servers answer at all
 _SILENCE = 600.0  # seconds without a word after which an installation is given up
+
+
+_START = """
+import sys
+from pybridge.errors import PyBridgeError
+from pybridge.julia import start
+try:
+    print(start().package)
+except PyBridgeError as problem:
+    sys.exit(f"{type(problem).__name__}: {problem}")
+"""
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,8 @@ def setup(consent: bool = False, progress: debian.Progress | None = None) -> Out
         outcome = Outcome(after.require(), True, how)
     report("precompiling JaxprAD", None)
     precompile()
+    if image.wanted(outcome.julia):
+        image.build(outcome.julia, source.jaxprad(), report)
     report(f"ready: Julia {outcome.julia.version}", 1.0)
     return outcome
 
@@ -73,13 +86,12 @@ def precompile() -> None:
 
 def start_elsewhere(patience: float = 900.0) -> tuple[str, str]:
     """Start Julia in a process of its own, which may die: where JaxprAD loads from, or what went wrong."""
-    code = "from pybridge.julia import start; print(start().package)"
     # the child has to find the same pybridge, whichever way this process found it
     paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code],
+            [sys.executable, "-c", _START],
             capture_output=True,
             text=True,
             errors="replace",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pybridge.errors import ForkedProcess
-from pybridge.julia import embed, juliacall_host, protocol, source
+from pybridge.julia import image, embed, juliacall_host, protocol, source
 from pybridge.julia.control import Control
 from pybridge.julia.discovery import Discovery, Host, find
 from pybridge.julia.hosted import Hosted, Service
@@ -105,10 +105,14 @@ class Runtime:
         found = self._search()
         julia = found.require()
         live = _Live(found.host, julia)
-        start = _HOSTS[live.how](julia)
+        embeddable = image.with_image(julia, self._package()) if live.how == "embedded" else julia
+        start = _HOSTS[live.how](embeddable)
 
         def begin() -> Hosted:
             live.hosted = start()
+            # Hooks run in reverse order, and juliacall has just registered one that ends Julia: this has
+            # to come before it. The one registered below is for an exit during the start.
+            atexit.register(self._exit)
             return live.hosted
 
         def cancel() -> None:
