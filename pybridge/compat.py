@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import ad_util, core, source_info_util
+from jax._src.interpreters import ad
 from jax._src.lax import lax as lax_internal
 from jax.extend import core as jex_core
 from jax.extend import source_info_util as public_source_info
@@ -141,3 +142,11 @@ def with_weak_type(x: Any, weak: bool) -> Any:
 
 def any_tracer(values) -> bool:
     return any(isinstance(v, Tracer) for v in values)
+
+
+# Counting rules
+
+
+def rules() -> tuple[set[Any], set[Any]]:
+    """JAX's primitives that have a JVP rule, and those with a transpose rule in either of its two tables."""
+    return set(ad.primitive_jvps), set(ad.primitive_transposes) | set(ad.fancy_transposes)

@@ -1,0 +1,205 @@
+"""The command `pybridge`. Exit status: 0 fine, 1 something failed or disagrees, 2 the command was used wrongly."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from .errors import PyBridgeError, UnknownOption
+
+app = typer.Typer(
+    help="The bridge between JAX and Julia's automatic differentiation.",
+    epilog=(
+        "FUNCTION is module:function or path/to/file.py:function. ARGUMENTS are types for random numbers (f32[32,64], "
+        "f32[64]:0.5..2, i32[10]:0..5), numbers (1.5) or files (@x.npy); without any, the function's attribute "
+        "example_args or what its module's example_args(name) returns."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_WIDTH = 118  # of tables where the output is no terminal
+_NUMBERS_TOO = {"ignore_unknown_options": True}  # -2 is an argument
+
+Function = Annotated[str, typer.Argument(metavar="FUNCTION", show_default=False)]
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENTS]...", show_default=False)]
+Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class Derivative(StrEnum):
+    """The derivative Programs that `show` knows."""
+
+    vjp = "vjp"
+    jvp = "jvp"
+    linearize = "linearize"
+
+
+@app.command()
+def doctor(
+    rules: Annotated[bool, typer.Option("--rules", help="Count transpose rules over JVP rules.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show what is available, what is missing, and what mends it."""
+    with _errors(debug):
+        if rules:
+            _show_rules()
+            return
+        from .doctor import doctor as examine
+
+        report = examine()
+        _output().print(report)
+        raise typer.Exit(0 if report.healthy else 1)
+
+
+@app.command()
+def setup(
+    yes: Annotated[bool, typer.Option("--yes", help="Allow Debian's package, installed as root.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Get a Julia if there is none, and prepare it."""
+    with _errors(debug):
+        from . import julia
+        from .julia.installing import rich_progress
+
+        with rich_progress() as progress:
+            outcome = julia.setup(yes, progress)
+        typer.echo(f"Julia {outcome.julia.version} is ready: {outcome.how}")
+
+
+@app.command(context_settings=_NUMBERS_TOO)
+def show(
+    function: Function,
+    arguments: Arguments = None,
+    derivative: Annotated[Derivative | None, typer.Option(help="Of this, not of the function.")] = None,
+    optimize: Annotated[bool, typer.Option("--optimize", help="With fewer equations.")] = False,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Print a function's Program, or that of a derivative."""
+    with _errors(debug):
+        from .arguments import example_arguments
+        from .tracing import trace
+
+        f, args = example_arguments(function, arguments or [], seed)
+        program = trace(f)(*args)
+        match derivative:
+            case Derivative.vjp:
+                programs = [program.vjp()]
+            case Derivative.jvp:
+                programs = [program.jvp()]
+            case Derivative.linearize:
+                split = program.linearize()
+                programs = [split.known, split.linear]
+            case None:
+                programs = [program]
+        for made in programs:
+            typer.echo(str(made.optimize() if optimize else made), nl=False)
+
+
+@app.command(context_settings=_NUMBERS_TOO)
+def compare(
+    function: Function,
+    arguments: Arguments = None,
+    engines: Annotated[str | None, typer.Option(help="Names with commas between; all by default.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the numbers to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write table and picture to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
+    rtol: Annotated[float | None, typer.Option(help="The relative error that is agreement.")] = None,
+    repeats: Annotated[int, typer.Option(help="Rounds of timing; 0 for none.")] = 10,
+    timeout: Annotated[float, typer.Option(help="Seconds for an engine with a process of its own.")] = 600.0,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Run every engine on a function and print one table. Status 1 if one disagrees, or if one named by --engines fails."""
+    with _errors(debug):
+        from .arguments import example_arguments
+        from .compare import compare as run
+
+        f, args = example_arguments(function, arguments or [], seed)
+        named = [name.strip() for name in engines.split(",") if name.strip()] if engines else None
+        with Console(stderr=True).status("comparing") as status:
+            result = run(
+                f,
+                *args,
+                engines=named,
+                seed=seed,
+                repeats=repeats,
+                timeout=timeout,
+                rtol=rtol,
+                progress=lambda doing: status.update(f"comparing: {doing}"),
+            )
+        _output().print(result)
+        for path, write in ((json, result.save_json), (html, result.to_html), (plot, result.plot)):
+            if path is not None:
+                write(path)
+        failed = [name for name in named or [] if not result[name].ran or result[name].reasons]
+        raise typer.Exit(0 if result.agrees() and not failed else 1)
+
+
+@app.command(context_settings=_NUMBERS_TOO)
+def export(
+    function: Function,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    arguments: Arguments = None,
+    platforms: Annotated[str, typer.Option(help="Names with commas between.")] = "cpu,cuda,tpu",
+    vjp: Annotated[bool, typer.Option("--vjp", help="Its VJP: arguments, then cotangents.")] = False,
+    vjp_order: Annotated[int, typer.Option(help="Orders of derivatives to keep in the file.")] = 0,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Write a function as StableHLO for `jax.export.deserialize`, which needs neither pybridge nor Julia."""
+    with _errors(debug):
+        from .arguments import example_arguments
+        from .exporting import export as run
+        from .tracing import trace
+
+        f, args = example_arguments(function, arguments or [], seed)
+        names = [name.strip() for name in platforms.split(",") if name.strip()]
+        made = run(trace(f)(*args).vjp().optimize(), names)() if vjp else run(f, names)(*args)
+        data = made.serialize(vjp_order=vjp_order)
+        output.write_bytes(data)
+        typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
+
+
+def _show_rules() -> None:
+    from .rules import PAPER, count_rules
+
+    ours, jax = count_rules()
+    for count in (ours, jax):
+        typer.echo(
+            f"{count.name}: {count.transpose} transpose rules over {count.jvp} JVP rules, {count.share:.0%}"
+        )
+    typer.echo(f"The paper on JAX's reverse mode by transposition: about {PAPER:.0%}")
+
+
+def _output() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH)
+
+
+@contextlib.contextmanager
+def _errors(debug: bool) -> Iterator[None]:
+    """pybridge's own exceptions as a panel, and the exit status that they stand for."""
+    try:
+        yield
+    except PyBridgeError as error:
+        if debug:
+            raise
+        title = type(error).__name__
+        panel = Panel(Text(str(error)), title=title, title_align="left", border_style="red")
+        Console(stderr=True, width=None).print(panel)
+        raise typer.Exit(2 if isinstance(error, UnknownOption) else 1) from None
+
+
+if __name__ == "__main__":
+    app()
