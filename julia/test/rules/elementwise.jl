@@ -8,11 +8,14 @@ big_reference(f) = (x...) -> (Float64.(f.(map(v -> big.(v), x)...)),)
 const ANYWHERE, POSITIVE, UNIT = [-2.3, -0.7, 0.4, 1.9], [0.3, 0.9, 1.7, 4.2], [-0.8, -0.3, 0.2, 0.7]
 const ABOVE_ONE = [1.3, 1.8, 2.5, 4.0]
 
-mpfr(name, x::BigFloat) = (z = BigFloat(); ccall((name, :libmpfr), Int32, (Ref{BigFloat}, Ref{BigFloat}, Int32), z, x, 0); z)
-big_erf(x) = mpfr(:mpfr_erf, x)
-big_erfc(x) = mpfr(:mpfr_erfc, x)
-big_lgamma(x) = log(abs(mpfr(:mpfr_gamma, x)))
-big_digamma(x) = mpfr(:mpfr_digamma, x)
+for f in (:erf, :erfc, :gamma, :digamma)        # Base has no BigFloat methods of these; MPFR, which it ships, does
+    @eval function $(Symbol(:big_, f))(x::BigFloat)
+        z = BigFloat()
+        ccall(($(QuoteNode(Symbol(:mpfr_, f))), :libmpfr), Int32, (Ref{BigFloat}, Ref{BigFloat}, Int32), z, x, 0)
+        z
+    end
+end
+big_lgamma(x) = log(abs(big_gamma(x)))
 
 const UNARY = [
     :neg => (ANYWHERE, -), :exp => (ANYWHERE, exp), :exp2 => (ANYWHERE, exp2), :log => (POSITIVE, log), :expm1 => (ANYWHERE, expm1),
@@ -22,7 +25,7 @@ const UNARY = [
     :atanh => (UNIT, atanh), :sqrt => (POSITIVE, sqrt), :rsqrt => (POSITIVE, x -> 1 / sqrt(x)), :cbrt => (POSITIVE, cbrt),
     :square => (ANYWHERE, x -> x^2), :erf => (ANYWHERE, big_erf), :erfc => (ANYWHERE, big_erfc), :lgamma => (POSITIVE, big_lgamma),
     :digamma => (POSITIVE, big_digamma), :abs => (ANYWHERE, abs), :copy => (ANYWHERE, identity), :sign => (ANYWHERE, sign),
-    :floor => (ANYWHERE, floor), :ceil => (ANYWHERE, ceil), :stop_gradient => (ANYWHERE, identity),
+    :floor => (ANYWHERE, floor), :ceil => (ANYWHERE, ceil),
     :bessel_i0e => (ANYWHERE, x -> exp(-abs(x)) * sum((x / 2)^(2k) / factorial(big(k))^2 for k in 0:60)),
     :bessel_i1e => (ANYWHERE, x -> exp(-abs(x)) * sum((x / 2)^(2k + 1) / factorial(big(k)) / factorial(big(k + 1)) for k in 0:60)),
 ]
@@ -30,6 +33,7 @@ const UNARY = [
     for (op, (x, reference)) in UNARY
         check(one_op(op, "f64", 4), x; reference = big_reference(reference), name = string(op), tolerance = op === :neg ? nothing : 1e-8)
     end
+    check_value(one_op(:stop_gradient, "f64", 4), x -> (x,), ANYWHERE)      # its tangent is zero by decree
     check(one_op(:erf_inv, "f64", 4), UNIT; tolerance = 1e-8)
     for y in (-3, -1, 0, 1, 2, 3, 6)
         check(one_op(:integer_pow, "f64", 4; attrs = " {y=$y}"), ANYWHERE; reference = big_reference(x -> x^y), tolerance = 1e-7)
@@ -38,7 +42,7 @@ end
 
 const BINARY = [
     :add => (ANYWHERE, POSITIVE, +), :sub => (ANYWHERE, POSITIVE, -), :mul => (ANYWHERE, POSITIVE, *), :div => (ANYWHERE, POSITIVE, /),
-    :rem => (ANYWHERE, POSITIVE, rem), :pow => (POSITIVE, ANYWHERE, ^), :max => (ANYWHERE, POSITIVE, max),
+    :rem => ([55.0, -55, 5, 34], [20.0, 20, 10, 20], rem), :pow => (POSITIVE, ANYWHERE, ^), :max => (ANYWHERE, POSITIVE, max),
     :min => (ANYWHERE, UNIT, min), :atan2 => (ANYWHERE, POSITIVE, atan),
 ]
 @testset "binary" begin
@@ -101,8 +105,7 @@ end
 "The derivative of a Program of f64 scalars at a point, along its inputs in turn."
 function slopes(text, x...)
     p = program(text)
-    j = typecheck(jvp(p))
-    [run(j, Any[map(fill, x)..., (fill(k == i ? 1.0 : 0.0) for k in eachindex(x))...])[2][] for i in eachindex(x)]
+    [run(typecheck(jvp(p, eachindex(x) .== i)), Any[map(fill, x)..., fill(1.0)])[2][] for i in eachindex(x)]
 end
 scalar_op(op, n; attrs = "") = replace(one_op(op, "f64", 0; operands = n, attrs = attrs), "[0]" => "[]")
 
@@ -124,3 +127,42 @@ scalar_op(op, n; attrs = "") = replace(one_op(op, "f64", 0; operands = n, attrs 
     @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:nextafter, 2), 1.0, 2.0)
 end
 
+ill_typed(op, T; options...) = refuses(one_op(op, T, 3; options...))
+@testset "dtypes are checked" begin
+    @test ill_typed(:sin, "i32") && ill_typed(:floor, "c64") && ill_typed(:neg, "bool") && ill_typed(:not, "f32")
+    @test ill_typed(:real, "f32") && ill_typed(:cbrt, "c64") && ill_typed(:clz, "f32") && ill_typed(:integer_pow, "i32"; attrs = " {y=-1}")
+    @test ill_typed(:add, "bool"; operands = 2) && ill_typed(:lt, "c64"; operands = 2, result = "bool")
+    @test ill_typed(:complex, "f16"; operands = 2, result = "c64") && ill_typed(:sin, "f32"; operands = 2)
+    @test refuses("(%0: f32[3], %1: f64[3]) { %2: f32[3] = add %0 %1 return %2 }")
+    @test refuses("(%0: i64[3], %1: f64[3]) { %2: f64[3] = select_n %0 %1 %1 return %2 }")
+    @test refuses("(%0: bool[3], %1: f64[3]) { %2: f64[3] = select_n %0 %1 %1 %1 return %2 }")
+end
+
+@testset "integers, bits and conversions" begin
+    value(op, result, T, x...; attrs = "") =
+        vec(run(program(one_op(op, T, length(x[1]); operands = length(x), result = result, attrs = attrs)), Any[x...])[1])
+    low, high = typemin(Int32), typemax(Int32)
+    @test value(:div, "i32", "i32", Int32[7, -7, 5, low], Int32[2, 2, 0, -1]) == [3, -3, -1, low]
+    @test value(:rem, "i32", "i32", Int32[7, -7, 5, low], Int32[2, 2, 0, -1]) == [1, -1, 5, 0]
+    @test value(:div, "u8", "u8", UInt8[7, 200], UInt8[0, 3]) == [0xff, 66]
+    @test value(:add, "i32", "i32", Int32[high], Int32[1]) == [low]
+    @test value(:abs, "i32", "i32", Int32[low, -3]) == [low, 3]
+    @test value(:shift_left, "i32", "i32", Int32[1, 1, 1], Int32[31, 32, -1]) == [low, 0, 0]
+    @test value(:shift_right_arithmetic, "i32", "i32", Int32[-8, -8, 8], Int32[1, 40, 40]) == [-4, -1, 0]
+    @test value(:shift_right_logical, "i32", "i32", Int32[-8, -8], Int32[1, 40]) == [0x7ffffffc, 0]
+    @test value(:mulhi, "i64", "i64", [typemax(Int64), -1], [4, 1]) == [1, -1]
+    @test value(:population_count, "i8", "i8", Int8[-1, 3]) == [8, 2] && value(:clz, "i8", "i8", Int8[1, -1]) == [7, 0]
+    to(T) = " {dtype=$T}"
+    @test value(:convert_element_type, "i32", "f64", [NaN, 1e20, -1e20, -2.7]; attrs = to("i32")) == [0, high, low, -2]
+    @test value(:convert_element_type, "u8", "f64", [-3.0, 300.0, 3.9]; attrs = to("u8")) == [0, 255, 3]
+    @test value(:convert_element_type, "i8", "i32", Int32[300, -129]; attrs = to("i8")) == [44, 127]
+    @test value(:convert_element_type, "bool", "f64", [0.0, -0.0, 0.1, NaN]; attrs = to("bool")) == [false, false, true, true]
+    @test value(:round, "f64", "f64", [0.5, 1.5, -2.5]; attrs = " {method=0}") == [1, 2, -3]
+    @test value(:round, "f64", "f64", [0.5, 1.5, -2.5]; attrs = " {method=1}") == [0, 2, -2]
+    @test isequal(value(:max, "f64", "f64", [NaN, 1.0], [1.0, NaN]), [NaN, NaN])
+    @test value(:nextafter, "f32", "f32", Float32[0, 1, 1], Float32[-1, 2, 1]) == [-1.0f-45, nextfloat(1.0f0), 1]
+    @test isequal(value(:pow, "f64", "f64", [-2.0, -2.0, -Inf, 0.0], [3.0, 0.5, 0.5, 0.0]), [-8.0, NaN, Inf, 1.0])
+    @test isequal(value(:log, "f64", "f64", [-1.0, 0.0]), [NaN, -Inf]) && isequal(value(:sin, "f64", "f64", [Inf]), [NaN])
+    @test value(:erf_inv, "f64", "f64", [1.0, -1.0, 0.5]) ≈ [Inf, -Inf, 0.4769362762044699]
+    @test value(:reduce_precision, "f32", "f32", Float32[1.00390625, 1e30, 1e-30]; attrs = " {exponent_bits=5, mantissa_bits=7}") == [1.0, Inf, 0.0]
+end
