@@ -161,6 +161,17 @@ def test_calls_are_inlined_and_dead_code_dropped():
     assert [eq.op for eq in program.equations] == ["sin", "sin", "add"]
 
 
+def test_other_calls_are_inlined_too():
+    @jax.custom_batching.custom_vmap
+    def batched(x):
+        return jnp.sin(x)
+
+    batched.def_vmap(lambda size, is_batched, x: (jnp.sin(x), True))
+    composed = lax.composite(lambda x: jnp.cos(x), name="my.cosine")
+    program = trace(lambda x: jax.ad_checkpoint.checkpoint_name(composed(batched(jax.device_put(x))), "a"))(X)
+    assert [eq.op for eq in program.equations] == ["sin", "cos"]
+
+
 def test_small_constants_are_inline_and_large_ones_beside_the_text():
     small, large = np.arange(4, dtype=np.float32).reshape(2, 2), np.linspace(0, 1, 65, dtype=np.float32)
     program = trace(lambda x: (x + small, x[0, 0] * large, x * small))(X)
