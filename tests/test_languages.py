@@ -1,4 +1,4 @@
-"""Both languages agree on every case: Julia reads, checks and prints its Program to the letter, and runs it."""
+"""Both languages agree on every case: Julia reads, checks and prints its Program alike, and runs it."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cases_control import clipped, counted, loopy, powered, scaled_sine, vjp_symbolic
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 
 import pybridge.tracing
 from pybridge.errors import ArgumentError, PyBridgeError, SideEffectError, TracingError, UnsupportedPrimitive
@@ -168,7 +169,7 @@ def test_other_calls_are_inlined_too():
 
     batched.def_vmap(lambda size, is_batched, x: (jnp.sin(x), True))
     composed = lax.composite(lambda x: jnp.cos(x), name="my.cosine")
-    program = trace(lambda x: jax.ad_checkpoint.checkpoint_name(composed(batched(jax.device_put(x))), "a"))(X)
+    program = trace(lambda x: checkpoint_name(composed(batched(jax.device_put(x))), "a"))(X)
     assert [eq.op for eq in program.equations] == ["sin", "cos"]
 
 
