@@ -25,7 +25,7 @@ load(name::String, folder::String)::String = answer() do
     Base.require(package)
     loaded = Base.root_module(package)
     SERVE[] = loaded.serve
-    string("ok\n", Base.invokelatest(loaded.cancel_address)::UInt64, "\n", Base.pathof(loaded))
+    string("ok\n", Base.invokelatest(loaded.cancel_address)::UInt64, "\n", something(Base.pathof(loaded), folder))
 end
 
 serve(message::String)::String = answer(() -> Base.invokelatest(SERVE[], message)::String)

@@ -38,23 +38,35 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
 
     Raises JuliaUnusable where Julia fails at it.
     """
-    target = _path(julia, package)
+    target, script = _path(julia, package), package.folder / "image" / "build.jl"
     if target.is_file():
         return target
+    if not script.is_file():  # a package that does not come with one
+        return None
     linker = shutil.which("cc") or shutil.which("gcc")
     if linker is None:
         report("no C compiler: JaxprAD stays uncompiled, each process's first derivative takes seconds", None)
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        statements, unlinked, linked = (Path(folder, name) for name in ("statements.jl", "image.o", "image.so"))
+        statements, unlinked, linked = (
+            Path(folder, name) for name in ("statements.jl", "image.o", "image.so")
+        )
         report("recording what JaxprAD compiles", None)
-        load = f"push!(LOAD_PATH, {str(package.folder)!r}); using JaxprAD; JaxprAD.run_workload()"
+        load = "push!(LOAD_PATH, ARGS[1]); using JaxprAD; JaxprAD.run_workload()"
         common = [str(julia.executable), "--startup-file=no", f"--sysimage={julia.image}"]
-        _run([*common, f"--trace-compile={statements}", "-e", load.replace("'", '"')])
+        _run([*common, f"--trace-compile={statements}", "-e", load, str(package.folder)])
         report("compiling JaxprAD into a system image (a minute or two, once)", None)
-        script = package.folder / "image" / "build.jl"
-        _run([*common, "-Cgeneric", f"--output-o={unlinked}", str(script), str(package.folder), str(statements)])
+        _run(
+            [
+                *common,
+                "-Cgeneric",
+                f"--output-o={unlinked}",
+                str(script),
+                str(package.folder),
+                str(statements),
+            ]
+        )
         whole = ["-Wl,--whole-archive", str(unlinked), "-Wl,--no-whole-archive"]
         _run([linker, "-shared", f"-o{linked}", *whole, str(julia.libjulia)])
         os.replace(linked, target)  # whole or not at all, however many build at once
@@ -72,7 +84,13 @@ def _path(julia: Installation, package: Package) -> Path:
 def _run(command: list[str]) -> None:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE, stdin=subprocess.DEVNULL, check=False
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            stdin=subprocess.DEVNULL,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as reason:
         raise JuliaUnusable(f"building the system image failed: {reason}") from reason

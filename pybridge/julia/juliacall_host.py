@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import importlib
 import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ def prepare(julia: Installation) -> Callable[[], Hosted]:
         _require_handlers(juliacall)
         library = LibJulia(Path(juliacall.CONFIG["libpath"]))
         library.join()
+        library.share_event_loop()
         return Hosted(library, signals.Guard.after_start(), _nothing)  # juliacall has an exit hook of its own
 
     return start
@@ -49,16 +49,15 @@ def prepare_to_attach(julia: Installation) -> Callable[[], Hosted]:
     juliacall = importlib.import_module("juliacall")
     embed.refuse_second(julia.libjulia)
     _require_handlers(juliacall)
-    if juliacall.Base.Threads.threadid() != 1:
+    library = LibJulia(Path(juliacall.CONFIG["libpath"]))
+    if not library.on_first_thread():
         raise JuliaUnusable(
             "juliacall started Julia on another thread than this one. The first use of pybridge must come "
             "from the thread that imported juliacall; after that every thread may use it"
         )
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
-    library = LibJulia(Path(juliacall.CONFIG["libpath"]))
+    signals.give_back_to_python()
     library.join()
-    # from now on any thread that waits in Julia may run its event loop, not only the one parked here
-    library.evaluate("ccall(:jl_enter_threaded_region, Cvoid, ())")
+    library.share_event_loop()
     region = library.parked()
     region.__enter__()
     # hooks run in reverse order: this one before juliacall's

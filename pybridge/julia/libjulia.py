@@ -81,6 +81,20 @@ class LibJulia:
         )
         self._yield = self.evaluate("yield")  # rooted: Base owns it
 
+    def on_first_thread(self) -> bool:
+        """Whether the calling thread is the one that Julia started on (Julia 1.9 and later)."""
+        library = self._library
+        library.jl_get_pgcstack.restype = ctypes.c_void_p
+        library.jl_threadid.restype = ctypes.c_int16
+        return bool(library.jl_get_pgcstack()) and library.jl_threadid() == 0
+
+    def share_event_loop(self) -> None:
+        """Let every thread that waits in Julia run its event loop, not only the first one.
+
+        juliacall's callers hold the GIL while they wait; the first thread would need it to come to their aid.
+        """
+        self.evaluate("ccall(:jl_enter_threaded_region, Cvoid, ())")
+
     @contextmanager
     def parked(self) -> Iterator[None]:
         """While the thread is outside Julia: collections do not wait for it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pybridge.errors import ForkedProcess
-from pybridge.julia import image, embed, juliacall_host, protocol, source
+from pybridge.julia import embed, image, juliacall_host, protocol, source
 from pybridge.julia.control import Control
 from pybridge.julia.discovery import Discovery, Host, find
 from pybridge.julia.hosted import Hosted, Service

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -61,6 +62,16 @@ def pythons_kept() -> Iterator[None]:
         for action in before:
             action.install()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def give_back_to_python() -> None:
+    """Ctrl-C and termination to Python again, after something else has started Julia on this thread."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    if threading.current_thread() is threading.main_thread():
+        for number in numbers:
+            if (handler := signal.getsignal(number)) is not None:
+                signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
 
 @dataclass(frozen=True)
