@@ -25,7 +25,7 @@ binary(:rem, remainder; domain = T -> isnumber(T) && isordered(T),
 # As C's pow: NaN for a negative base and a fractional exponent; signs are lost at infinity.
 power(a, b) = a^b
 power(a::T, b::T) where {T<:Union{Float32,Float64}} =
-    a < 0 && !isinteger(b) ? (isfinite(a) && isfinite(b) ? T(NaN) : abs(a)^b) : a^b
+    a < 0 && !isinteger(b) ? (isnan(b) || (isfinite(a) && isfinite(b)) ? T(NaN) : abs(a)^b) : a^b
 power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
 # Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer exponent 0 gives 0.
 function pow_tangent_base(t, y, a, b)

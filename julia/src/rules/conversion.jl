@@ -1,11 +1,9 @@
 # Changes of dtype and of precision.
 
 # As XLA: a float goes to the nearest integer towards zero that fits, NaN to 0; an integer to a narrower one loses its high bits; a bool
-# is what differs from 0; a complex number loses its imaginary part.
+# is what differs from 0; a complex number loses its imaginary part first, for a bool too.
 converted(::Type{T}, x) where {T} = convert(T, x)
 converted(::Type{T}, x::Complex) where {T<:Real} = converted(T, real(x))
-converted(::Type{Bool}, x::Real) = x != 0
-converted(::Type{Bool}, x::Complex) = x != 0
 converted(::Type{T}, x::Integer) where {T<:Integer} = x % T
 converted(::Type{Bool}, x::Integer) = x != 0
 converted(::Type{T}, x::AbstractFloat) where {T<:Integer} =

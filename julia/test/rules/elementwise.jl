@@ -8,10 +8,11 @@ big_reference(f) = (x...) -> (Float64.(f.(map(v -> big.(v), x)...)),)
 const ANYWHERE, POSITIVE, UNIT = [-2.3, -0.7, 0.4, 1.9], [0.3, 0.9, 1.7, 4.2], [-0.8, -0.3, 0.2, 0.7]
 const ABOVE_ONE = [1.3, 1.8, 2.5, 4.0]
 
+const LIBMPFR = isdefined(Base.MPFR, :libmpfr) ? Base.MPFR.libmpfr : :libmpfr
 for f in (:erf, :erfc, :gamma, :digamma)        # Base has no BigFloat methods of these; MPFR, which it ships, does
     @eval function $(Symbol(:big_, f))(x::BigFloat)
         z = BigFloat()
-        ccall(($(QuoteNode(Symbol(:mpfr_, f))), :libmpfr), Int32, (Ref{BigFloat}, Ref{BigFloat}, Int32), z, x, 0)
+        ccall(($(QuoteNode(Symbol(:mpfr_, f))), LIBMPFR), Int32, (Ref{BigFloat}, Ref{BigFloat}, Int32), z, x, 0)
         z
     end
 end
@@ -161,8 +162,25 @@ end
     @test value(:round, "f64", "f64", [0.5, 1.5, -2.5]; attrs = " {method=1}") == [0, 2, -2]
     @test isequal(value(:max, "f64", "f64", [NaN, 1.0], [1.0, NaN]), [NaN, NaN])
     @test value(:nextafter, "f32", "f32", Float32[0, 1, 1], Float32[-1, 2, 1]) == [-1.0f-45, nextfloat(1.0f0), 1]
-    @test isequal(value(:pow, "f64", "f64", [-2.0, -2.0, -Inf, 0.0], [3.0, 0.5, 0.5, 0.0]), [-8.0, NaN, Inf, 1.0])
+    @test isequal(value(:pow, "f64", "f64", [-2.0, -2.0, -Inf, 0.0, -1.0], [3.0, 0.5, 0.5, 0.0, NaN]), [-8.0, NaN, Inf, 1.0, NaN])
     @test isequal(value(:log, "f64", "f64", [-1.0, 0.0]), [NaN, -Inf]) && isequal(value(:sin, "f64", "f64", [Inf]), [NaN])
     @test value(:erf_inv, "f64", "f64", [1.0, -1.0, 0.5]) ≈ [Inf, -Inf, 0.4769362762044699]
     @test value(:reduce_precision, "f32", "f32", Float32[1.00390625, 1e30, 1e-30]; attrs = " {exponent_bits=5, mantissa_bits=7}") == [1.0, Inf, 0.0]
+end
+
+@testset "special functions against closed forms" begin
+    f(op, x...) = run(program(scalar_op(op, length(x))), Any[map(fill, x)...])[1][]
+    for x in (0.2, 1.0, 3.7, 20.0)
+        @test f(:igamma, 1.0, x) ≈ 1 - exp(-x) && f(:igammac, 1.0, x) ≈ exp(-x)
+        @test f(:igamma, 2.5, x) + f(:igammac, 2.5, x) ≈ 1 && f(:igamma, 0.5, x) ≈ f(:erf, sqrt(x))
+        @test f(:digamma, 1.1 - x) ≈ f(:digamma, 0.1 - x) + 1 / (0.1 - x)
+        @test f(:erf, f(:erf_inv, exp(-x))) ≈ exp(-x)
+    end
+    @test f(:zeta, 2.0, 1.0) ≈ π^2 / 6 ≈ f(:polygamma, 1.0, 1.0) && f(:polygamma, 1.0, 0.5) ≈ π^2 / 2
+    @test f(:polygamma, 0.0, 1.0) ≈ -Base.MathConstants.eulergamma ≈ f(:digamma, 1.0)
+    @test f(:regularized_incomplete_beta, 2.0, 3.0, 0.4) ≈ 6 * 0.4^2 - 8 * 0.4^3 + 3 * 0.4^4
+    @test f(:regularized_incomplete_beta, 5.0, 1.0, 0.9) ≈ 0.9^5 && f(:regularized_incomplete_beta, 1.0, 1.0, 0.0) == 0
+    @test isnan(f(:digamma, -2.0)) && f(:lgamma, -2.0) == Inf && isnan(f(:igamma, -1.0, 1.0)) && f(:zeta, 1.0, 2.0) == Inf
+    # On either side of the change from series to Hankel's expansion.
+    @test f(:bessel_i0e, prevfloat(30.0)) ≈ f(:bessel_i0e, 30.0) && f(:bessel_i1e, prevfloat(30.0)) ≈ f(:bessel_i1e, 30.0)
 end
