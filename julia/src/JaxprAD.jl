@@ -67,5 +67,6 @@ include("tokens.jl")
 include("parse.jl")
 include("print.jl")
 include("serve.jl")
+include("workload.jl")
 
 end
