@@ -106,7 +106,8 @@ class _Bridged:
 
     def __call__(self, *args, **kwargs):
         traced, leaves = self._trace(args, kwargs)
-        results = self.engine.apply(traced.program, [*traced.constants, *leaves], self.options)
+        arrays = [compat.with_weak_type(x, False) for x in (*traced.constants, *leaves)]
+        results = self.engine.apply(traced.program, arrays, self.options)
         outputs = [compat.with_weak_type(y, weak) for y, weak in zip(results, traced.weak, strict=True)]
         return jax.tree.unflatten(traced.out_tree, outputs)
 

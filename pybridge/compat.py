@@ -136,8 +136,8 @@ def signature(x: Any) -> tuple:
 
 
 def with_weak_type(x: Any, weak: bool) -> Any:
-    """The array with the given weak type, differentiably."""
-    return lax_internal._convert_element_type(x, weak_type=True) if weak else x
+    """The array with the given weak type, differentiably: its cotangent has the type that `x` has."""
+    return x if jax.typeof(x).weak_type == weak else lax_internal._convert_element_type(x, weak_type=weak)
 
 
 def any_tracer(values) -> bool:

@@ -7,6 +7,7 @@ exactly the types that the Program declares; weak types play no part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -139,9 +140,20 @@ def _is_ours(error: Exception) -> bool:
     return isinstance(error, PyBridgeError)
 
 
+@dataclass(frozen=True)
+class _Body:
+    """A nested Program as a function of arrays; `program` tells emitters its types."""
+
+    program: Program
+    dims: Dimensions
+
+    def __call__(self, *args) -> Arrays:
+        return _evaluate(self.program, args, self.dims)
+
+
 def _attribute(value: Any, dims: Dimensions) -> Any:
     if isinstance(value, Program):
-        return lambda *args: _evaluate(value, args, dims)
+        return _Body(value, dims)
     if isinstance(value, SymDim):
         return dims[value]
     if isinstance(value, tuple):

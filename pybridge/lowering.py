@@ -7,6 +7,7 @@ file holds what all of them share: types, constants, nested bodies, the user's l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,21 @@ class Lowering:
         outputs = self.run(getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", ()), args)
         self.source = source
         return outputs
+
+    def inline_program(self, program: Program, args: Sequence[Atom]) -> list[Atom]:
+        """Appends the equations of a Program of the same symbolic dimensions, and returns its outputs."""
+        self.constants.update(program.constants)
+        values = dict(zip(program.inputs, args, strict=True))
+
+        def read(atom: Atom) -> Atom:
+            return values.get(atom, atom)
+
+        for eq in program.equations:
+            outputs = tuple(self.variable(v.type) for v in eq.outputs)
+            source = eq.source or self.source
+            self.equations.append(replace(eq, inputs=tuple(map(read, eq.inputs)), outputs=outputs, source=source))
+            values.update(zip(eq.outputs, outputs, strict=True))
+        return [read(a) for a in program.outputs]
 
     def run(self, jaxpr, consts: Sequence[Any], args: Sequence[Atom]) -> list[Atom]:
         """consts: arrays, or atoms where they are inputs."""

@@ -8,6 +8,7 @@ Julia (`execute="julia"`).
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching, mlir, partial_eval
 
 from . import compat, transforms
 from .dimensions import Dimensions
@@ -23,7 +24,7 @@ from .emission import to_jax
 from .errors import NotDifferentiable
 from .lowering import lower
 from .numerals import DTYPES
-from .program import Program, Var
+from .program import Program, SymDim, Var
 
 julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
@@ -140,6 +141,42 @@ def _transpose(cotangents: Sequence[Any], *args, program, execute):
 
 
 ad.primitive_transposes[julia_call_p] = _transpose
+
+
+# Dead code: jit drops the results that nobody uses, and what they alone need. After `jvp` of a user's custom_vjp
+# function it is this that removes the tangents that do not exist.
+
+
+def _dce(used: list[bool], eqn):
+    if all(used):
+        return [True] * len(eqn.invars), eqn
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    program, needed = _restricted(eqn.params["program"], tuple(used))
+    return list(needed), eqn.replace(
+        invars=list(itertools.compress(eqn.invars, needed)),
+        outvars=list(itertools.compress(eqn.outvars, used)),
+        params={**eqn.params, "program": program},
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def _restricted(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
+    """The Program of the results in use, and which of its inputs they need."""
+    outputs = tuple(itertools.compress(program.outputs, used))
+    live, kept = set(outputs), []
+    for eq in reversed(program.equations):
+        if not live.isdisjoint(eq.outputs):
+            live.update(eq.inputs)
+            kept.append(eq)
+    # Symbolic sizes are known from the inputs, all of which stay where there are such sizes.
+    symbolic = any(isinstance(dim, SymDim) for t in program.input_types for dim in t.shape)
+    needed = tuple(symbolic or v in live for v in program.inputs)
+    inputs = tuple(itertools.compress(program.inputs, needed))
+    return replace(program, inputs=inputs, equations=tuple(reversed(kept)), outputs=outputs), needed
+
+
+partial_eval.dce_rules[julia_call_p] = _dce
 
 
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.

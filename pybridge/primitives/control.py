@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
+import jax
+import numpy as np
 from jax import lax
 
 from .. import compat
 from ..errors import NotDifferentiable
-from ..program import TensorType
+from ..program import Program, TensorType, Var
 from .row import Row
 
 RULE_ORDER = 3
@@ -19,15 +24,46 @@ _SCALAR_BOOL = TensorType("bool")
 
 
 def _remat(*xs, body, barrier):
-    return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
+    # checkpoint for whoever transforms the result; the barrier for whoever runs it, since XLA would otherwise
+    # merge a derivative Program's recomputation with what it recomputes.
+    def walled(*xs):
+        return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
+
+    return jax.checkpoint(walled, prevent_cse=barrier)(*xs)
 
 
 def _custom_jvp(*xs, call, jvp):
-    return call(*xs)  # derivatives are made from Programs, not from what is emitted
+    moving = [t.inexact for t in call.program.input_types]
+    results = [t.inexact for t in call.program.output_types]
+
+    def rule(primals, tangents):
+        given = jvp(*primals, *itertools.compress(tangents, moving))
+        values, dots = given[: len(results)], iter(given[len(results) :])
+        return values, tuple(
+            next(dots) if inexact else np.zeros(y.shape, compat.float0)
+            for inexact, y in zip(results, values, strict=True)
+        )
+
+    f = jax.custom_jvp(call.__call__)
+    f.defjvp(rule)
+    return f(*xs)
 
 
 def _custom_vjp(*xs, call, fwd, bwd):
-    return call(*xs)
+    moving = [t.inexact for t in call.program.input_types]
+    results = [t.inexact for t in call.program.output_types]
+
+    def forward(*xs):
+        given = fwd(*xs)
+        return given[: len(results)], given[len(results) :]
+
+    def backward(residuals, cotangents):
+        found = iter(bwd(*residuals, *itertools.compress(cotangents, results)))
+        return tuple(next(found) if inexact else None for inexact in moving)
+
+    f = jax.custom_vjp(call.__call__)
+    f.defvjp(forward, backward)
+    return f(*xs)
 
 
 def _custom_vjp_tangent(*_, bwd, residuals):
@@ -68,7 +104,19 @@ def _lower_remat(lowering, eqn, inputs):
     params = eqn.params
     prevent_cse = params["prevent_cse"]
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    return lowering.emit("remat", inputs, eqn, body=lowering.body(params["jaxpr"]), barrier=barrier)
+    body = lowering.body(params["jaxpr"])
+    return lowering.emit("remat", inputs, eqn, body=_unwalled(body) if barrier else body, barrier=barrier)
+
+
+def _unwalled(body: Program) -> Program:
+    """The body without the wall that emission built in front of it, which the attribute `barrier` stands for."""
+    first, *rest = body.equations or (None,)
+    if first is None or first.op != "optimization_barrier" or first.inputs != body.inputs:
+        return body
+    behind = {a for eq in rest for a in eq.inputs if isinstance(a, Var)} | set(body.outputs)
+    if not behind.isdisjoint(body.inputs):
+        return body
+    return replace(body, inputs=first.outputs, equations=tuple(rest))
 
 
 def _lower_custom_jvp(lowering, eqn, inputs):

@@ -146,6 +146,11 @@ def _platform_index(lowering, eqn, inputs):
     return [Literal(0, "i32")]
 
 
+def _bridged(lowering, eqn, inputs):
+    """A bridged function inside the function at hand: its Program becomes part of this one."""
+    return lowering.inline_program(eqn.params["program"], inputs)
+
+
 def _no_results(lowering, eqn, inputs):
     """A shape assertion states what the types of a Program state already."""
     return []
@@ -155,6 +160,7 @@ DECOMPOSITIONS = {
     **{name: _inlined("jaxpr") for name in ("jit", "pjit", "composite")},
     **{name: _inlined("call_jaxpr") for name in ("closed_call", "core_call", "call", "core_closed_call")},
     "custom_vmap_call": _inlined("call"),
+    "julia_call": _bridged,
     "remat_opt": _inlined("fwd_jaxpr"),
     **{
         name: _identity

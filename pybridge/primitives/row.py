@@ -29,7 +29,8 @@ class Row:
 
     op: its name in Programs.
     emit: builds it from `jax.lax`: `emit(*operands, **attrs)`, one array or a sequence of them. Nested
-        Programs arrive as functions from arrays to a tuple of arrays, symbolic dimensions as numbers.
+        Programs arrive as functions from arrays to a tuple of arrays, whose `program` is the Program, and
+        symbolic dimensions as numbers.
     attrs: its attributes in print order.
     read: the attributes of an equation of a jaxpr.
     lax: the names of the lax primitives that are read as this one; None means the name `op` itself.

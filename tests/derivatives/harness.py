@@ -1,0 +1,235 @@
+"""The harness: what a bridged function is and does, held against JAX itself, for one case.
+
+The reference is the case's function under JAX's own transformations; the function under test is
+`pb.bridge(f)`, whose derivatives Julia makes, and the derivative Programs run by Julia's evaluator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from agreement import assert_agree
+from casekit import Case, direction
+from cases import CASES
+
+import pybridge as pb
+from pybridge import transforms
+
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""Compiling takes most of the time, and what is compiled here runs once or twice."""
+
+_WIDER = {"f32": "f64", "c64": "c128"}
+
+
+def family(case: Case) -> str:
+    """The name that a case has in common with those of other dtypes."""
+    return case.name.split("/")[0] + "/".join(case.name.split("/")[2:])
+
+
+def _at_full_width() -> list[Case]:
+    """Each family in float64, in complex128 too where it has complex members, and all integer members."""
+    chosen: dict[str, Case] = {}
+    for case in CASES:
+        dtype = _WIDER.get(case.dtype, case.dtype)
+        if dtype in ("f16", "bf16"):
+            continue
+        wide = replace(case, dtype=dtype, name=f"{family(case)}/{dtype}")
+        chosen.setdefault(wide.name, case if case.dtype == dtype else wide)
+    return list(chosen.values())
+
+
+FULL: list[Case] = _at_full_width()
+NARROW: list[Case] = [c for c in CASES if c.active and c.dtype in ("f32", "c64", "f16", "bf16")]
+
+
+def exact_dtype(x: Any) -> bool:
+    return not jnp.issubdtype(jnp.result_type(x), jnp.inexact)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A case at its inputs: directions of the active ones, and cotangents of the inexact results.
+
+    forward: forward mode exists (not through custom_vjp). reverse: JAX has reverse mode.
+    """
+
+    case: Case
+    inputs: tuple[np.ndarray, ...]
+    second: tuple[np.ndarray, ...]
+    tangents: tuple[np.ndarray, ...]
+    cotangents: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, case: Case) -> Setup:
+        inputs = case.inputs()
+        results = jax.tree.leaves(jax.eval_shape(case.f, *inputs))
+        rng = case.rng("cotangent")
+        cotangents = tuple(
+            direction(rng, np.zeros(y.shape, y.dtype)) for y in results if not exact_dtype(y)
+        )
+        return cls(case, inputs, case.inputs("second"), case.tangents(), cotangents)
+
+    @property
+    def forward(self) -> bool:
+        return self.case.op != "custom_vjp"
+
+    def restricted(self, f: Callable) -> Callable:
+        """f as a function of the active inputs alone; its inexact results, and the others."""
+
+        def of_active(*active):
+            args = list(self.inputs)
+            for i, x in zip(self.case.active, active, strict=True):
+                args[i] = x
+            leaves = jax.tree.leaves(f(*map(jnp.asarray, args)))
+            return tuple(y for y in leaves if not exact_dtype(y)), tuple(y for y in leaves if exact_dtype(y))
+
+        return of_active
+
+    def measure(self, f: Callable) -> dict[str, Any]:
+        """Everything that is compared, under one jit."""
+        smooth = self.restricted(f)
+
+        def compute(inputs, second, tangents, cotangents):
+            stacked = [jnp.stack(pair) for pair in zip(inputs, second, strict=True)]
+            found = {"value": f(*inputs), "vmap": jax.vmap(f)(*stacked)}
+            if self.case.active:
+                x = tuple(inputs[i] for i in self.case.active)
+                found |= _derivatives(self, smooth, x, tangents, cotangents)
+            return found
+
+        run = jax.jit(compute, compiler_options=QUICK)
+        return run(self.inputs, self.second, self.tangents, self.cotangents)
+
+
+def _derivatives(setup: Setup, f: Callable, x, tangents, cotangents) -> dict[str, Any]:
+    def values(*x):
+        return f(*x)[0]
+
+    def pull(*x):
+        return jax.vjp(values, *x)[1](cotangents)
+
+    def push(*x):
+        return jax.jvp(values, x, tangents)[1]
+
+    found = {}
+    if setup.forward:
+        found["jvp"] = push(*x)
+        found["linearize"] = jax.linearize(values, *x)[1](*tangents)
+        found["jvp of jvp"] = jax.jvp(push, x, tangents)[1]
+        found["vmap of jvp"] = jax.vmap(lambda *t: jax.jvp(values, x, t)[1])(*_doubled(tangents))
+    if setup.case.reverse:
+        found["vjp"] = pull(*x)
+        found["hvp"] = jax.jvp(pull, x, tangents)[1]
+        found["vmap of vjp"] = jax.vmap(lambda *ct: jax.vjp(values, *x)[1](ct))(*_doubled(cotangents))
+    return found
+
+
+def _doubled(arrays) -> list:
+    return [jnp.stack([a, -2 * a]) for a in arrays]
+
+
+def check(case: Case) -> None:
+    """Everything, for one case."""
+    with case.context():
+        setup = Setup.of(case)
+        before = [x.tobytes() for x in setup.inputs]
+        bridged = pb.bridge(case.f)
+        expected = setup.measure(case.f)
+        found = setup.measure(bridged)
+        for name, y in expected.items():
+            assert_agree(found[name], y, f"{case}: {name}")
+        _check_eager(setup, bridged, expected)
+        _check_in_julia(setup, expected)
+        assert [x.tobytes() for x in setup.inputs] == before, f"{case}: an input was changed"
+
+
+def _check_eager(setup: Setup, bridged: Callable, expected: dict[str, Any]) -> None:
+    args = [jnp.asarray(x) for x in setup.inputs]
+    first, again = bridged(*args), bridged(*args)
+    assert jax.tree.structure(first) == jax.tree.structure(setup.case.f(*args))
+    assert_agree(first, expected["value"], f"{setup.case}: value, eager")
+    assert _bits(first) == _bits(again), f"{setup.case}: a second call gives another result"
+    if setup.case.active and setup.case.reverse:
+        x = [args[i] for i in setup.case.active]
+        pulled = jax.vjp(lambda *x: setup.restricted(bridged)(*x)[0], *x)[1](setup.cotangents)
+        assert_agree(pulled, expected["vjp"], f"{setup.case}: vjp, eager")
+
+
+def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
+    case, args = setup.case, setup.inputs
+    program = pb.trace(case.f)(*map(jnp.asarray, args))
+    first, again = program.call(*args), program.call(*args)
+    assert_agree(first, expected["value"], f"{case}: value, in Julia")
+    assert _bits(first) == _bits(again), f"{case}: a second call in Julia gives another result"
+    if not case.active:
+        return
+    lin = program.linearize(active=case.active)
+    for derived in (lin.known, lin.linear):
+        transforms.normalize(derived)
+    if setup.forward:
+        jvp = program.jvp(active=case.active)
+        count = len(program.outputs)
+        tangents = [t for t, y in zip(jvp.call(*args, *setup.tangents)[count:], program.output_types, strict=False)]
+        assert_agree(tangents, expected["jvp"], f"{case}: jvp, in Julia")
+        transforms.normalize(jvp.optimize())
+    if case.reverse:
+        vjp = program.vjp(active=case.active)
+        results = vjp.call(*args, *setup.cotangents)
+        assert_agree(results, expected["vjp"], f"{case}: vjp, in Julia")
+        shorter = vjp.optimize()
+        assert shorter.equation_count() <= vjp.equation_count()
+        assert_agree(shorter.call(*args, *setup.cotangents), expected["vjp"], f"{case}: optimised vjp, in Julia")
+        transforms.normalize(vjp)
+        transforms.normalize(shorter)
+
+
+def check_narrow(case: Case) -> None:
+    """Value, JVP and VJP under jit, in the case's own dtype."""
+    with case.context():
+        setup = Setup.of(case)
+        expected, found = _first_order(setup, case.f), _first_order(setup, pb.bridge(case.f))
+        for name, y in expected.items():
+            assert_agree(found[name], y, f"{case}: {name}")
+
+
+def _first_order(setup: Setup, f: Callable) -> dict[str, Any]:
+    smooth = setup.restricted(f)
+
+    def compute(x, tangents, cotangents):
+        values, pull = jax.vjp(lambda *x: smooth(*x)[0], *x)
+        found = {"value": values, "vjp": pull(cotangents)}
+        return found | ({"jvp": jax.jvp(lambda *x: smooth(*x)[0], x, tangents)[1]} if setup.forward else {})
+
+    x = tuple(setup.inputs[i] for i in setup.case.active)
+    return jax.jit(compute, compiler_options=QUICK)(x, setup.tangents, setup.cotangents)
+
+
+def check_all(cases: list[Case], check: Callable[[Case], None]) -> None:
+    """Every case; the failures are reported together."""
+    failures = []
+    for case in cases:
+        try:
+            check(case)
+        except Exception as e:
+            e.add_note(f"in the case {case}")
+            failures.append(e)
+    if failures:
+        raise ExceptionGroup(f"{len(failures)} of {len(cases)} cases", failures)
+
+
+def _bits(tree: Any) -> list[bytes]:
+    return [np.asarray(x).tobytes() for x in jax.tree.leaves(tree)]
+
+
+def refuses_forward_mode(case: Case) -> None:
+    with case.context():
+        setup = Setup.of(case)
+        x = tuple(setup.inputs[i] for i in case.active)
+        with pytest.raises(pb.NotDifferentiable, match="custom_vjp"):
+            jax.jvp(lambda *x: setup.restricted(pb.bridge(case.f))(*x)[0], x, setup.tangents)

@@ -1,0 +1,57 @@
+"""THE harness over every row of the table of primitives: derivatives made by Julia against JAX's own."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import pytest
+from cases import CASES, by_op
+from harness import FULL, NARROW, check, check_all, check_narrow, refuses_forward_mode
+
+import pybridge as pb
+from pybridge import julia
+from pybridge.program import Program
+from pybridge.text import parse_all
+
+OPS = list(dict.fromkeys(case.op for case in CASES))
+NARROW_OPS = list(dict.fromkeys(case.op for case in NARROW))
+
+# One of float32, complex64, float16 and bfloat16 each where an elementwise primitive has them; of the others
+# the first.
+_SUBSET = {(case.op, case.dtype): case for case in reversed(NARROW)}
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_in_float64(op):
+    check_all([case for case in FULL if case.op == op], check)
+
+
+@pytest.mark.parametrize("op", NARROW_OPS)
+def test_in_narrower_dtypes(op):
+    check_all([case for (name, _), case in _SUBSET.items() if name == op], check_narrow)
+
+
+@pytest.mark.parametrize("case", [c for c in FULL if c.op == "custom_vjp"], ids=str)
+def test_custom_vjp_has_no_forward_mode(case):
+    refuses_forward_mode(case)
+
+
+def _traced(case) -> Program:
+    with case.context():
+        return pb.trace(case.f)(*map(jnp.asarray, case.inputs()))
+
+
+def test_julia_types_and_prints_every_case_to_the_letter():
+    texts = {case.name: str(_traced(case)) for case in CASES}
+    header, *_ = next(iter(texts.values())).splitlines(keepends=True)
+    together = header + "".join(text.removeprefix(header) for text in texts.values())
+    answer = julia.request("normalize", together)
+    if answer == together:
+        return
+    for name, theirs in zip(texts, parse_all(answer), strict=True):
+        assert str(theirs) == texts[name], name
+    raise AssertionError("the texts differ, though not once parsed")
+
+
+def test_the_names_of_cases_are_unique_at_full_width():
+    assert len({case.name for case in FULL}) == len(FULL)
+    assert {case.op for case in FULL} == set(OPS) and by_op("sin")

@@ -1,0 +1,70 @@
+"""Long straight-line Programs: the time to a derivative grows with the length, not with its square."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from pybridge import transforms
+from pybridge.program import Equation, Literal, Program, TensorType, Var
+
+SCALAR = TensorType("f64")
+
+
+def chain(n: int) -> Program:
+    """n equations in which every value is used again a few steps later: cubes, sines and products of scalars."""
+    x = Var(0, SCALAR)
+    values = [x]
+    equations = []
+    for k in range(n):
+        out = Var(k + 1, SCALAR)
+        a, b = values[-1], values[max(0, len(values) - 4)]
+        op, operands = [("sin", (a,)), ("mul", (a, b)), ("add", (b, a)), ("mul", (a, Literal(0.9, "f64")))][k % 4]
+        equations.append(Equation(op, operands, (out,), {}, f"loop.py:{k} (f)"))
+        values.append(out)
+    return Program("chain", (x,), tuple(equations), (values[-1],))
+
+
+def seconds(work) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def fastest(work, repeat: int = 2) -> float:
+    return min(seconds(work) for _ in range(repeat))
+
+
+def _uncached():
+    for cached in (transforms._jvp, transforms._vjp, transforms._linearize, transforms.optimize):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize("transform", ["vjp", "optimised vjp", "jvp", "linearize"])
+def test_transforms_scale(transform, capsys):
+    make = {
+        "vjp": lambda p: transforms.vjp(p),
+        "optimised vjp": lambda p: transforms.vjp(p, optimize=True),
+        "jvp": lambda p: transforms.jvp(p),
+        "linearize": lambda p: transforms.linearize(p),
+    }[transform]
+
+    def run(p):
+        _uncached()
+        make(p)
+
+    run(chain(200))
+    short, long = (fastest(lambda n=n: run(chain(n))) for n in (10_000, 20_000))
+    with capsys.disabled():
+        print(f"\n{transform}: {short:.2f} s for 10 000 equations, {long:.2f} s for 20 000")
+    assert long < 3 * short + 0.5
+
+
+def test_the_derivative_of_a_long_chain_is_right():
+    p = chain(2000)
+    x, h = np.float64(0.7), 1e-6
+    (slope,) = p.vjp().call(x, np.float64(1))
+    numeric = (p.call(x + h)[0] - p.call(x - h)[0]) / (2 * h)
+    assert slope == pytest.approx(numeric, rel=1e-5)
