@@ -54,10 +54,16 @@ class Runtime:
         self, package: Callable[[], source.Package] = source.jaxprad, search: Callable[[], Discovery] = find
     ):
         self._package, self._search = package, search
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
         self._live: _Live | None = None
         self._owner = os.getpid()
-        os.register_at_fork(after_in_child=self._after_fork)
+        # A fork waits for another thread's search to end: what that thread holds, such as the locks of
+        # modules it imports, would stay locked in the child for ever.
+        os.register_at_fork(
+            before=lambda: self._starting.acquire(),
+            after_in_parent=lambda: self._starting.release(),
+            after_in_child=self._after_fork,
+        )
 
     def request(self, command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
         """Send one request to the package and give its answer's body. Any thread may call."""
@@ -136,7 +142,6 @@ class Runtime:
         return self._live is not None and os.getpid() != self._owner
 
     def _after_fork(self) -> None:
-        # a lock that another thread held at the fork stays locked in the child for ever
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()
         if self._live is None:
             self._owner = os.getpid()

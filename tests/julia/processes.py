@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -29,21 +29,35 @@ class Ended:
         return self.out
 
 
+# The runtime needs nothing else of pybridge, and importing JAX each time would double the time.
+_RUNTIME_ONLY = f"""
+import sys, types
+sys.modules["pybridge"] = types.ModuleType("pybridge")
+sys.modules["pybridge"].__path__ = [{str(CHECKOUT / "pybridge")!r}]
+"""
+
+
 @dataclass(frozen=True)
 class Python:
     """Runs code in fresh Python processes that see pybridge and serve the package Echo."""
 
     environment: dict[str, str]
+    whole: bool = False  # with all of pybridge, as users import it
+
+    @property
+    def importing_all(self) -> Python:
+        return replace(self, whole=True)
 
     def with_(self, **variables: str) -> Python:
-        return Python({**self.environment, **variables})
+        return replace(self, environment={**self.environment, **variables})
 
     def without(self, *names: str) -> Python:
-        return Python({key: value for key, value in self.environment.items() if key not in names})
+        kept = {key: value for key, value in self.environment.items() if key not in names}
+        return replace(self, environment=kept)
 
     def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(code), *arguments],
+            [sys.executable, "-c", ("" if self.whole else _RUNTIME_ONLY) + textwrap.dedent(code), *arguments],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

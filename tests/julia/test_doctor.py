@@ -69,11 +69,11 @@ def test_a_package_that_does_not_load(python: Python, tmp_path: Path) -> None:
 
 def test_a_doctor_that_stumbles_still_reports(python: Python) -> None:
     said = python.run("""
-        import pybridge.doctor as d
+        from pybridge.doctor import Row, _safely
         def stumble():
-            yield d.Row("first", "ok", "seen")
+            yield Row("first", "ok", "seen")
             raise RuntimeError("stumbled")
-        rows = d._safely("search", stumble)
+        rows = _safely("search", stumble)
         print([(row.name, row.state) for row in rows])
     """)
     assert said.fine() == "[('first', 'ok'), ('search', 'broken')]\n"

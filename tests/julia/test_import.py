@@ -14,7 +14,7 @@ IMPORT = """
 
 
 def test_import_maps_no_libjulia_opens_no_socket_and_says_nothing(python: Python) -> None:
-    said = python.run(IMPORT)
+    said = python.importing_all.run(IMPORT)
     assert said.fine() == "False []\n"
     assert said.err == ""
 
@@ -23,11 +23,11 @@ def test_the_same_looks_do_see_a_started_julia_and_a_socket(python: Python) -> N
     more = IMPORT.replace(
         "print(", "import socket; socket.socket().close(); pybridge.julia.start()\n    print(", 1
     )
-    assert python.run(more).fine() == "True ['socket.__new__']\n"
+    assert python.importing_all.run(more).fine() == "True ['socket.__new__']\n"
 
 
 def test_finding_julia_starts_nothing_and_opens_no_socket(python: Python) -> None:
     code = IMPORT.replace("print(", "assert pybridge.julia.find().julia is not None\n    print(", 1)
-    said = python.run(code)
+    said = python.importing_all.run(code)
     assert said.fine() == "False []\n"
     assert said.err == ""
