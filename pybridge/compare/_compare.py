@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..engines import ENGINES
-from ..errors import UnknownOption
+from ..errors import PyBridgeError, UnknownOption
 from ..tracing import trace
 from ._comparison import Comparison
 from ._engines import BASELINE
@@ -109,6 +109,8 @@ def _problem(f: Callable, args: tuple, seed: int) -> Problem:
     """JAX's complaints about a function come out in pybridge's words, where they are about tracing."""
     try:
         return problem(f, args, seed)
+    except PyBridgeError:
+        raise
     except Exception:
         trace(f)(*args)
         raise

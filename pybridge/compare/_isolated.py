@@ -105,5 +105,5 @@ def _answer(folder: Path, end: str) -> Answer:
 def stages(failures: Mapping[str, str]) -> Iterator[str]:
     """The failures as sentences; one that hit several stages alike is said once."""
     for reason in dict.fromkeys(failures.values()):
-        where = [stage.upper() if stage != "value" else stage for stage in failures if failures[stage] == reason]
+        where = [stage.upper() if stage in ("vjp", "jvp") else stage for stage, r in failures.items() if r == reason]
         yield f"{', '.join(where)}: {reason}"

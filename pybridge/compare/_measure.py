@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import jax
 
+from ..errors import ArgumentError
 from ._problem import Arrays, Problem, widened
 
 Stage = Literal["vjp", "value", "jvp"]
@@ -41,6 +42,7 @@ def measure(
     results: dict[str, Arrays] = {}
     failures: dict[str, str] = {}
     calls: dict[str, Callable[[], Any]] = {}
+    expected = {"vjp": problem.tangents, "value": problem.cotangents, "jvp": problem.cotangents}
     first = None
     _quietly(candidate.warm_up)  # starting Julia is no part of a function's first gradient
     for stage in STAGES:
@@ -50,12 +52,20 @@ def measure(
             found = jax.block_until_ready(calls[stage]())
             if stage == "vjp":
                 first = time.perf_counter() - start
-            results[stage] = tuple(map(widened, found))
+            results[stage] = _fitting(tuple(map(widened, found)), expected[stage])
         except Exception as problem_found:  # whatever an engine raises is its row's content
             failures[stage] = first_line(problem_found)
             calls.pop(stage, None)
         stage_done(stage, Measured(results, failures, first))
     return Measured(results, failures, first, calls)
+
+
+def _fitting(found: Arrays, like: Arrays) -> Arrays:
+    """Raises ArgumentError for results of other shapes than the function's."""
+    shapes, wanted = ([a.shape for a in arrays] for arrays in (found, like))
+    if shapes != wanted:
+        raise ArgumentError(f"the results have shapes {shapes}, the function's have {wanted}")
+    return found
 
 
 def thunk(stage: Stage, g: Callable, problem: Problem) -> Callable[[], tuple]:

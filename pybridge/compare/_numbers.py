@@ -47,12 +47,12 @@ def norm(arrays: Wide) -> float:
     return math.sqrt(sum(float(np.sum(np.abs(a) ** 2)) for a in arrays))
 
 
-def adjoint_error(u: Wide, jv: Wide, jtu: Wide, v: Wide) -> float:
-    """|<u, Jv> - <J'u, v>| relative to the larger, or to the terms' own size where they cancel."""
+def adjoint_error(u: Wide, jv: Wide, jtu: Wide, v: Wide) -> float | None:
+    """|<u, Jv> - <J'u, v>| relative to the larger, or to the terms' own size where they cancel; None with NaN in it."""
     left, right = pairing(u, jv), pairing(jtu, v)
     size = norm([a * b for a, b in zip(u, jv, strict=True)])
     difference = abs(left - right)
-    return ratio(difference, max(abs(left), abs(right), size)) if math.isfinite(difference) else math.nan
+    return ratio(difference, max(abs(left), abs(right), size)) if math.isfinite(difference) else None
 
 
 def _largest(values: np.ndarray) -> float:

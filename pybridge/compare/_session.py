@@ -132,7 +132,8 @@ def _noise(found: Sequence, jax_found: Sequence | None, expected: Sequence | Non
     finite = [np.where(np.isfinite(a), a, 0) for a in found]
     noise = unit * _numbers.norm(finite)
     if jax_found is not None and expected is not None:
-        differences = [a - b for a, b in zip(jax_found, expected, strict=True)]
+        with np.errstate(invalid="ignore"):
+            differences = [a - b for a, b in zip(jax_found, expected, strict=True)]
         noise += _numbers.norm([np.where(np.isfinite(d), d, 0) for d in differences])
     return noise
 

@@ -30,7 +30,7 @@ def main(folder: Path) -> None:
 
     measured = measure(candidate(job["engine"], problem.f), problem, leave)
     baseline = measure(Candidate("jax", problem.f), problem)
-    both = [s for s in ("value", "vjp") if s in measured.calls and s in baseline.calls]
+    both = [s for s in ("value", "vjp") if job["rounds"] and s in measured.calls and s in baseline.calls]
     times = {}
     for stage in both:
         calls = [measured.calls[stage], baseline.calls[stage]]

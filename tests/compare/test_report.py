@@ -1,0 +1,61 @@
+"""The forms in which a comparison is shown, and the parts it is made of."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pybridge.compare import count_equations
+from pybridge.compare._timing import interleaved
+
+AFTER_JULIA = """
+import sys
+import jax.numpy as jnp, numpy as np
+import pybridge as pb
+
+result = pb.compare(jnp.sin, np.ones(3, np.float32), engines=["transpose"], repeats=2)
+assert result["transpose"].state == "agrees"
+result.plot(sys.argv[1] + ".png")
+result.plot(sys.argv[1] + ".svg")
+result.to_html(sys.argv[1] + ".html")
+print(result)
+"""
+
+
+def test_pictures_and_pages_are_made_with_julia_in_the_process(tmp_path):
+    """In a process of its own: libraries loaded after libjulia have been seen to abort (matplotlib's ft2font)."""
+    command = [sys.executable, "-c", AFTER_JULIA, str(tmp_path / "report")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "report.html").read_text()
+    assert "<svg" in page and "transpose" in page and "src=" not in page
+    lines = done.stdout.splitlines()
+    assert lines[0] == "sin(f32[3]), seed 0"
+    assert any(line.split()[:1] == ["transpose"] for line in lines)
+
+
+def test_equations_are_counted_inside_loops_and_calls():
+    def f(x):
+        return jax.lax.scan(lambda c, _: (jax.jit(jnp.sin)(c) * 2, None), x, length=3)[0]
+
+    jaxpr = jax.make_jaxpr(f)(1.0)
+    assert count_equations(jaxpr) == 3  # scan, sin, mul; the call of sin is none
+
+
+def test_calls_are_timed_in_turns():
+    order = []
+
+    def call(name):
+        order.append(name)
+        return np.zeros(())
+
+    quick = lambda: call("a")  # noqa: E731
+    times = interleaved([quick, lambda: call("b")], rounds=2, budget=10.0)
+    assert len(times) == 2 and all(t > 0 for t in times)
+    runs = [name for i, name in enumerate(order) if i == 0 or order[i - 1] != name]
+    assert runs == ["a", "b"] * 3  # once to see how long each takes, then twice

@@ -1,0 +1,165 @@
+"""The command line: what it prints, and its exit status."""
+
+from __future__ import annotations
+
+import json
+
+import jax.export
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pybridge as pb
+from pybridge.arguments import argument
+from pybridge.cli import app
+
+MODULE = """
+import jax.numpy as jnp
+import numpy as np
+
+def f(x, a):
+    return jnp.sin(a * x) ** 2 / a
+
+def g(x):
+    return jnp.exp(x)
+
+g.example_args = lambda: (np.ones(3, np.float32),)
+
+def example_args(name):
+    return {"f": (np.ones((2, 3), np.float32), 2.0)}[name]
+
+def branch(x):
+    return x if x > 0 else -x
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    (tmp_path / "functions.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*words: str):
+        return CliRunner().invoke(app, list(words), catch_exceptions=False)
+
+    return invoke
+
+
+def test_show_prints_a_program_that_reads_back(run):
+    done = run("show", "functions.py:f", "f32[3,4]", "f32[4]:0.5..2")
+    assert done.exit_code == 0
+    program = pb.parse(done.stdout)
+    assert str(program) == done.stdout and len(program.inputs) == 2
+
+
+@pytest.mark.parametrize(("derivative", "programs"), [("vjp", 1), ("jvp", 1), ("linearize", 2)])
+def test_show_derivatives(run, derivative, programs):
+    plain = run("show", "functions.py:f", "--derivative", derivative)
+    small = run("show", "functions.py:f", "--derivative", derivative, "--optimize")
+    assert plain.exit_code == small.exit_code == 0
+    assert plain.stdout.count("\nprogram ") == small.stdout.count("\nprogram ") == programs
+    assert len(small.stdout) <= len(plain.stdout)
+
+
+def test_arguments_come_from_the_function_or_its_module(run):
+    assert "%0: f32[3]" in run("show", "functions.py:g").stdout
+    assert "%0: f32[2,3], %1: f32[]" in run("show", "functions.py:f").stdout
+    assert "f32[5]" in run("show", "functions.py:g", "f32[5]").stdout
+    assert "%0: f32[]" in run("show", "functions.py:g", "-2.5").stdout
+
+
+def test_compare_writes_its_files(run, tmp_path):
+    files = ["--json", "c.json", "--html", "c.html", "--plot", "c.svg"]
+    done = run("compare", "functions.py:f", "--engines", "transpose", "--repeats", "0", *files)
+    assert done.exit_code == 0, done.output
+    assert "transpose" in done.stdout and "agrees" in done.stdout
+    assert json.loads((tmp_path / "c.json").read_text())["agrees"] is True
+    assert "<svg" in (tmp_path / "c.html").read_text() and (tmp_path / "c.svg").stat().st_size
+
+
+def test_compare_fails_where_a_function_cannot_be_traced(run):
+    done = run("compare", "functions.py:branch", "f32[]", "--engines", "jax")
+    assert done.exit_code == 1 and "TracingError" in done.stderr
+
+
+def test_compare_reports_a_wrong_engine(run, monkeypatch):
+    from pybridge.engines import ENGINES, Engine
+
+    double = Engine("double", lambda p, xs, _: [2 * y for y in p.to_jax()(*xs)], lambda: None, ("xla",))
+    monkeypatch.setitem(ENGINES, "double", double)
+    done = run("compare", "functions.py:f", "--engines", "double", "--repeats", "0")
+    assert done.exit_code == 1 and "disagrees" in done.stdout
+
+
+def test_export_writes_what_jax_reads(run, tmp_path):
+    done = run("export", "functions.py:f", "--platforms", "cpu,tpu", "-o", "f.bin", "--vjp")
+    assert done.exit_code == 0, done.output
+    exported = jax.export.deserialize(bytearray((tmp_path / "f.bin").read_bytes()))
+    assert exported.platforms == ("cpu", "tpu")
+    x, a = np.ones((2, 3), np.float32), np.float32(2)
+    found = exported.call(x, a, np.ones((2, 3), np.float32))
+    expected = 2 * np.sin(2 * x) * np.cos(2 * x)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-6)
+
+
+def test_doctor_counts_rules(run):
+    done = run("doctor", "--rules")
+    assert done.exit_code == 0
+    ours, theirs, paper = done.stdout.splitlines()
+    assert ours.startswith("JaxprAD: ") and "transpose rules over" in ours
+    assert theirs.startswith(f"JAX {jax.__version__}: ") and paper.endswith("40%")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("show", "functions.py:nothing"), 2, "no 'nothing'"),
+        (("show", "functions.py"), 2, "module:function"),
+        (("show", "missing.py:f"), 2, "no file missing.py"),
+        (("show", "missing_module:f"), 2, "no module 'missing_module'"),
+        (("show", "functions.py:branch", "f32[]"), 1, "functions.py:"),
+        (("show", "functions.py:g", "f31[3]"), 2, "no dtype 'f31'"),
+        (("show", "functions.py:g", "some"), 2, "is no argument"),
+        (("show", "functions.py:g", "@none.npy"), 1, "none.npy"),
+        (("compare", "functions.py:g", "--engines", "enzime"), 2, "there is no engine 'enzime'"),
+        (("export", "functions.py:g", "-o", "x", "--platforms", "abacus"), 2, "abacus"),
+        (("export", "functions.py:g"), 2, "--output"),
+        (("nonsense",), 2, "nonsense"),
+    ],
+)
+def test_wrong_use_is_one_panel(run, words, status, says):
+    done = run(*words)
+    assert done.exit_code == status
+    assert says in " ".join(done.stderr.replace("│", " ").split()) and "Traceback" not in done.stderr
+
+
+def test_debug_shows_where_an_error_comes_from(run):
+    with pytest.raises(pb.UnknownOption):
+        run("show", "functions.py:nothing", "--debug")
+
+
+@pytest.mark.parametrize(
+    ("spec", "dtype", "shape"),
+    [
+        ("f32[3,4]", "float32", (3, 4)),
+        ("f64[]", "float64", ()),
+        ("c64[2]:-1..1", "complex64", (2,)),
+        ("i32[7]:2..5", "int32", (7,)),
+        ("bool[2]", "bool", (2,)),
+        ("bf16[2]", "bfloat16", (2,)),
+    ],
+)
+def test_types_become_random_numbers(spec, dtype, shape):
+    made = argument(spec, np.random.default_rng(0))
+    assert made.dtype.name == dtype and made.shape == shape
+    np.testing.assert_array_equal(made, argument(spec, np.random.default_rng(0)))
+
+
+def test_bounds_files_and_numbers(tmp_path):
+    rng = np.random.default_rng(0)
+    uniform = argument("f32[100]:0.5..2", rng)
+    assert 0.5 <= uniform.min() and uniform.max() <= 2 and uniform.std() > 0.1
+    whole = argument("i32[100]:2..5", rng)
+    assert set(whole.tolist()) == {2, 3, 4}
+    np.save(tmp_path / "x.npy", whole)
+    np.testing.assert_array_equal(argument(f"@{tmp_path / 'x.npy'}", rng), whole)
+    assert argument("3", rng) == 3 and argument("-1.5", rng) == -1.5
