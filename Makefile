@@ -1,0 +1,58 @@
+# setup: a virtual environment in .venv with pybridge and a Julia. The other targets make it when it is missing.
+# What is up to date is not made again; `make clean` forgets everything.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup test test-julia test-python demo docs lint clean
+
+BIN := .venv/bin
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
+	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)
+
+help:
+	@echo "make setup | test | demo | docs | lint | clean"
+
+setup: .venv/julia.stamp
+
+# python3-venv is a package of its own on Debian; without it `python -m venv` cannot bring pip.
+.venv/bin/python:
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed; on Debian 12: apt-get install python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) has no venv module, which Debian packages as python3-venv" >&2; \
+		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+			|| { echo "install it: apt-get install python3-venv" >&2; exit 1; }; \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q python3-venv; }
+	$(PYTHON) -m venv .venv
+
+# enzyme-ad has wheels for some platforms only, and pybridge works without it.
+.venv/python.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,enzyme-jax]' \
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+.venv/julia.stamp: .venv/python.stamp $(JULIA_SOURCES)
+	$(BIN)/pybridge setup --yes
+	touch $@
+
+test: test-julia test-python
+
+test-julia: .venv/julia.stamp
+	"$$($(BIN)/python -c 'from pybridge import julia; print(julia.find().require().executable)')" \
+		--startup-file=no julia/test/runtests.jl
+
+test-python: .venv/julia.stamp
+	$(BIN)/python -m pytest
+
+demo: .venv/julia.stamp
+	$(BIN)/python examples/demo.py
+
+docs: .venv/python.stamp
+	$(BIN)/mkdocs build --strict --quiet
+
+lint: .venv/python.stamp
+	$(BIN)/ruff check .
+
+clean:
+	rm -rf .venv site dist build demo-output .pytest_cache .ruff_cache
