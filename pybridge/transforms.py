@@ -6,12 +6,14 @@ Every answer is remembered by the Program's content, so a derivative is made onc
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from . import errors, julia
+from .dump import dump
 from .numerals import DTYPES
 from .parser import parse, parse_all
 from .program import Program
@@ -133,13 +135,25 @@ def _vjp(program: Program, active: Mask, value: bool, optimize: bool) -> Program
 
 def _ask(command: str, program: Program, *arguments: str) -> str:
     """Sends a request; Julia's own exceptions come out as pybridge's."""
+    words = [a for a in arguments if a]
     try:
-        return julia.request(command, str(program), arguments=[a for a in arguments if a])
+        answer = julia.request(command, str(program), arguments=words)
     except errors.JuliaError as e:
-        kind = _KINDS.get(e.kind)
-        if kind is None:
-            raise
-        raise kind(str(e)) from e
+        dump(command, words, program, f"{e.kind}: {e}\n{e.stacktrace}")
+        raise _translated(e) from e
+    dump(command, words, program, answer)
+    return answer
+
+
+def _translated(error: errors.JuliaError) -> errors.PyBridgeError:
+    kind = _KINDS.get(error.kind)
+    if kind is None:
+        return error
+    if kind is not errors.UnsupportedPrimitive:
+        return kind(str(error))
+    primitive = str(error).partition(":")[0]
+    source = re.search(r" \(at (.*)\)$", str(error))
+    return kind(f"{error}; docs/primitives.md lists what is supported", primitive=primitive, source=source[1] if source else "")
 
 
 def _program(origin: Program, text: str) -> Program:

@@ -6,7 +6,7 @@
 Runs the Program on Julia arrays whose dimensions stand in reverse order (row-major memory; rank 0 as 0-dimensional arrays)."""
 evaluate(p::Program, x...) = Tuple(evaluate(p, collect(Any, x)))
 
-function evaluate(p::Program, x::Vector)
+function evaluate(p::Program, x::Vector{Any})
     # An array is dropped after its last use, so that long Programs do not keep all they compute.
     last_use = IdDict{Var,Int}()
     for (k, e) in enumerate(p.equations), a in e.inputs
