@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -23,11 +24,19 @@ def _examples_can_be_imported(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
 
 
-def test_readme_code_prints_its_output():
+def test_readme_code_prints_its_output(tmp_path):
     text = (ROOT / "README.md").read_text()
     code = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
     shown = re.search(r"prints\s+```text\n(.*?)```", text, re.DOTALL)[1]
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    (tmp_path / "example.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "example.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout == shown
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +31,8 @@ print(result)
 def test_pictures_and_pages_are_made_with_julia_in_the_process(tmp_path):
     """In a process of its own: libraries loaded after libjulia have been seen to abort (matplotlib's ft2font)."""
     command = [sys.executable, "-c", AFTER_JULIA, str(tmp_path / "report")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "report.html").read_text()
