@@ -22,7 +22,8 @@ def _content(folder: Path) -> dict[Path, bytes]:
 
 
 def test_first_starts_at_once_leave_one_valid_environment(python: Python, tmp_path: Path) -> None:
-    fresh = python.with_(JULIA_DEPOT_PATH=f"{tmp_path}:")
+    trace = tmp_path / "trace"
+    fresh = python.with_(JULIA_DEPOT_PATH=f"{tmp_path}:", ECHO_PRECOMPILED=str(trace))
     for said in [ended(process) for process in [fresh.start(ASK) for _ in range(8)]]:
         said.fine()
         assert said.err == ""
@@ -30,6 +31,7 @@ def test_first_starts_at_once_leave_one_valid_environment(python: Python, tmp_pa
     assert len([file for file in files if file.suffix == ".ji"]) == 1, sorted(files)
     # one more start finds it valid: it precompiles nothing
     fresh.run(ASK).fine()
+    assert trace.read_text(encoding="utf-8") == "precompiled\n"
     assert _precompiled(tmp_path) == files
 
 
@@ -86,6 +88,15 @@ def test_the_users_active_project_stays_theirs(python: Python, tmp_path: Path) -
         "from pybridge.julia import request; print(request('paths').splitlines()[1])"
     )
     assert said.fine() == f"{tmp_path / 'Project.toml'}\n"
+
+
+def test_our_package_does_not_become_the_active_project(python: Python) -> None:
+    python.without("JULIA_PROJECT").run("""
+        from pathlib import Path
+        from pybridge.julia import request, status
+        active = Path(request("paths").splitlines()[1]).parent
+        assert active == status().julia.project, active
+    """).fine()
 
 
 def test_a_depot_that_cannot_be_written_is_no_obstacle(python: Python, tmp_path: Path) -> None:

@@ -2,6 +2,11 @@
 # are the situations that the runtime has to survive.
 module Echo
 
+# Leaves a trace of each precompilation for the tests that count them.
+if ccall(:jl_generating_output, Cint, ()) != 0 && haskey(ENV, "ECHO_PRECOMPILED")
+    open(io -> println(io, "precompiled"), ENV["ECHO_PRECOMPILED"], "a")
+end
+
 const CANCEL = Ref{Int32}(0)
 
 cancel_address() = UInt64(UInt(pointer_from_objref(CANCEL)))
