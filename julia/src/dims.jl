@@ -58,6 +58,7 @@ function Base.:*(a::DimExpr, b::AnyDim)
     dim_of(terms)
 end
 Base.:*(a::Integer, b::DimExpr) = b * a
+Base.:^(a::DimExpr, n::Integer) = foldl(*, fill(a, n); init = 1)
 
 "Floor division; exact when every coefficient divides, an opaque `floordiv` otherwise."
 function Base.fld(a::DimExpr, k::Integer)
@@ -108,7 +109,7 @@ function dim_factor_at(tokens, i)
     token_at(tokens, i) == "^" || return base, i
     power = tryparse(Int, token_at(tokens, i + 1))
     power === nothing && throw(ArgumentError("a dimension's exponent must be an integer"))
-    foldl(*, fill(base, power); init = 1), i + 2
+    base^power, i + 2
 end
 
 function dim_atom_at(tokens, i)

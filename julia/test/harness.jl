@@ -7,6 +7,8 @@ using JaxprAD: Program, parse_program, typecheck, jvp, linearize, vjp, program_t
 "A Program from its signature and body: `program(\"(%0: f64[3]) { %1: f64[3] = sin %0 return %1 }\")`."
 program(text) = parse_program(startswith(text, "pybridge") ? text : "pybridge 1\nprogram f" * text)
 
+name_of(e::JaxprAD.Equation) = JaxprAD.name(e.op)
+
 "Random numbers that depend on the test's name alone."
 seeded(name) = MersenneTwister(foldl((h, c) -> 0x01000193 * (h ⊻ UInt32(c)), name; init = 0x811c9dc5))
 

@@ -12,14 +12,11 @@ function infer(op::Custom, types, attrs)
 end
 evaluate(::Custom, x, attrs, types) = evaluate(attrs[:call], x)
 
-"A custom call that meets no derivative is its plain body."
-function partial_eval(::Custom, eqn, known)
-    b = Builder(Equation[], eqn.source)
-    y = inline!(b, eqn[:call], eqn.inputs)
-    bind_results!(b.equations, y, eqn.outputs)
-    body = Program("", Var[a for a in unique(eqn.inputs) if a isa Var], b.equations, Vector{Atom}(eqn.outputs))
-    unknown = VarSet(a for (a, k) in zip(eqn.inputs, known) if !k)
-    split_equations(body, Bool[!(v in unknown) for v in body.inputs])
+# A call with operands that are not known yet waits as a whole: split, its parts would have lost the user's rule, which a further
+# derivative needs. Where it comes to be transposed the user's function is itself linear, and no rule says how: its plain body does.
+function transpose(::Custom, b, eqn, ȳ, x)
+    linear = Bool[islinear(v) for v in x]
+    spread(linear, transpose_inline!(b, eqn[:call], linear, Atom[v for v in x if !islinear(v)], ȳ))
 end
 
 "The tangents of the inexact operands, zeros made explicit: what the user's rules take."

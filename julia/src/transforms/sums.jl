@@ -1,8 +1,8 @@
 # Sums as wholes: terms under the same linear map are added first, terms that several sums share are added once.
 #
 # A sum is a tree of add, sub and neg whose inner nodes are used once. Its terms may be regrouped, which changes the value by rounding
-# only. Nothing cancels, and an intermediate result that is used twice stays: compensated summation, which computes the rounding
-# error of a sum it also uses, keeps its meaning.
+# only; nothing cancels. Programs that compute with rounding errors themselves (compensated summation, error-free products) reach
+# one quantity by two ways of adding, so their terms have additive ancestors in common: such terms are left as they stand.
 
 "A signed term."
 struct Term
@@ -73,10 +73,32 @@ function find_sums(p::Program, uses, definition)
                 push!(terms, t)
             end
         end
-        length(terms) > 1 && push!(sums, Sum(e, members, terms, false))
+        length(terms) > 1 && independent(definition, (t.atom for t in terms)) && push!(sums, Sum(e, members, terms, false))
     end
     reverse!(sums)
 end
+
+const MANY_ANCESTORS = 64
+
+"Whether no two of the atoms have an additive ancestor in common (in doubt, that is with very many ancestors: no)."
+function independent(definition, atoms)
+    reached = VarSet()
+    for a in atoms
+        a isa Var || continue
+        own, stack = VarSet(), Var[a]
+        while !isempty(stack)
+            v = pop!(stack)
+            v in own && continue
+            (v in reached || length(own) > MANY_ANCESTORS) && return false
+            push!(own, v)
+            e = get(definition, v, nothing)
+            isadditive(e) && append!(stack, (u for u in e.inputs if u isa Var))
+        end
+        union!(reached, own)
+    end
+    true
+end
+isadditive(e) = e !== nothing && e.op isa Elementwise && e.op.name in (:add, :sub, :neg)
 
 # ---- L(u) + L(v) → L(u + v)
 
@@ -113,6 +135,7 @@ function factor_linear_maps!(s::Sum, uses, definition, fresh_equations)
             e.inputs[slot] isa Var || continue
             group = [g for g in groups[map_key(e, slot)] if !taken[g[1]]]
             length(unique(first.(group))) > 1 || continue
+            independent(definition, (definition[s.terms[k].atom].inputs[position] for (k, position) in unique(first, group))) || continue
             join_terms!(s, e, slot, group, taken, definition, fresh_equations)
             break
         end

@@ -1,0 +1,50 @@
+r = seeded("scan")
+scan(length, reverse) = """(%0: f64[], %1: f64[2], %2: f64[$length,2]) {
+  %3: f64[2], %4: f64[$length], %5: f64[$length,2] = scan %0 %1 %2 {length=$length, reverse=$reverse, consts=1, carry=1, unroll=1, body=(%0: f64[], %1: f64[2], %2: f64[2]) {
+    %3: f64[] = exp %0
+    %4: f64[2] = broadcast_in_dim %3 {shape=[2], dims=[]}
+    %5: f64[2] = mul %4 %1
+    %6: f64[2] = sin %2
+    %7: f64[2] = add %5 %6
+    %8: f64[] = reduce_sum %7 {axes=[0]}
+    return %7 %8 %6
+  }}
+  return %3 %4 %5
+}"""
+function by_hand(c, k, xs; reverse = false)
+    n = size(xs, 2)
+    totals, sines = zeros(n), zeros(2, n)
+    for t in (reverse ? (n:-1:1) : (1:n))
+        sines[:, t] = sin.(xs[:, t])
+        k = exp(c[]) .* k .+ sines[:, t]
+        totals[t] = sum(k)
+    end
+    k, totals, sines
+end
+for reverse in (false, true), n in (0, 1, 4)
+    check(scan(n, reverse), fill(0.1), randn(r, 2), randn(r, 2, n); reference = (c, k, xs) -> by_hand(c, k, xs; reverse = reverse),
+          name = "scan of $n, reverse=$reverse")
+end
+
+@testset "what depends on constants alone is computed once, before the loop" begin
+    known = linearize(program(scan(4, false))).known
+    loop = only(e for e in known.equations if name_of(e) === :scan)
+    @test :exp in map(name_of, known.equations)
+    @test !(:exp in map(name_of, loop[:body].equations))
+end
+
+@testset "a carry that nothing uses is dropped" begin
+    p = program("""(%0: f64[], %1: f64[]) {
+      %2: f64[], %3: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=2, unroll=1, body=(%0: f64[], %1: f64[]) {
+        %2: f64[] = sin %0
+        %3: f64[] = cos %1
+        return %2 %3
+      }}
+      return %3
+    }""")
+    loop = only(JaxprAD.dce(p).equations)
+    @test loop[:carry] == 1 && map(name_of, loop[:body].equations) == [:cos]
+end
+
+@test refuses("(%0: f64[2], %1: f64[3]) { %2: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[2], %1: f64[]) { return %0 }} return %2 }")
+@test refuses("(%0: f64[], %1: f64[2]) { %2: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[], %1: f64[]) { return %0 }} return %2 }")

@@ -1,0 +1,53 @@
+# while (i, x): i < limit, i += step, x = sin(c * x); the limit is a literal in the condition or an operand.
+counting(limit; start = 0, step = 1, op = "lt", bound = "none") = """(%0: f64[], %1: f64[]) {
+  %2: i32[], %3: f64[] = while %0 $start:i32 %1 {cond_consts=0, body_consts=1, bound=$bound, cond=(%0: i32[], %1: f64[]) {
+    %2: bool[] = $op %0 $limit:i32
+    return %2
+  }, body=(%0: f64[], %1: i32[], %2: f64[]) {
+    %3: i32[] = add %1 $step:i32
+    %4: f64[] = mul %0 %2
+    %5: f64[] = sin %4
+    return %3 %5
+  }}
+  return %3
+}"""
+repeated(n) = (c, x) -> (foldl((y, _) -> sin(c[] * y), 1:n; init = x[]),)
+
+check(counting(3), fill(1.3), fill(0.7); reference = repeated(3), name = "three trips")
+check(counting(0), fill(1.3), fill(0.7); reference = repeated(0), name = "no trip")
+check(counting(8; start = 1, step = 3, op = "le"), fill(1.3), fill(0.7); reference = repeated(3), name = "i = 1, 4, 7 <= 8")
+check(counting(7; start = 1, step = 3), fill(1.3), fill(0.7); reference = repeated(2), name = "i = 1, 4 < 7")
+
+# The trip count is known only at run time: x > 0.1 holds twice for these inputs.
+halving(bound) = """(%0: f64[], %1: f64[]) {
+  %2: f64[] = while %0 %1 {cond_consts=0, body_consts=1, bound=$bound, cond=(%0: f64[]) {
+    %1: bool[] = gt %0 0.3:f64
+    return %1
+  }, body=(%0: f64[], %1: f64[]) {
+    %2: f64[] = mul %0 %1
+    return %2
+  }}
+  %3: f64[] = sin %2
+  return %3
+}"""
+check(halving(5), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),), name = "at most five trips, two taken")
+check(halving(2), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),), name = "at most two trips, two taken")
+
+@testset "an unknown trip count" begin
+    c = Case(halving("none"), fill(0.5), fill(0.9))
+    @test value_agrees(c, (c, x) -> (sin(c[]^2 * x[]),))
+    @test jvp_agrees(c) && linearize_agrees(c)
+    err = try vjp(c.program) catch e; e end
+    @test err isa JaxprAD.NotDifferentiable && occursin("while_bound", sprint(showerror, err))
+end
+
+@testset "trip counts" begin
+    trips(text) = JaxprAD.trip_count(program(text).equations[1])
+    @test trips(counting(10)) == JaxprAD.Trips(10, true)
+    @test trips(counting(10; step = 0)) === nothing
+    @test trips(counting(10; step = -1)) === nothing
+    @test trips(counting(-5)) == JaxprAD.Trips(0, true)
+    @test trips(counting(10; op = "ne")) === nothing
+    @test trips(halving("none")) === nothing
+    @test trips(halving(7)) == JaxprAD.Trips(7, false)
+end

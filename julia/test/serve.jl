@@ -1,0 +1,29 @@
+served(command, body = "") = JaxprAD.serve("$command\n$body")
+const LINE = "pybridge 1\nprogram f(%0: f64[2]) {\n  %1: f64[2] = sin %0\n  return %1\n}\n"
+@testset "answers" begin
+    @test served("normalize", LINE) == "ok\n" * LINE
+    @test startswith(served("vjp m1 0 optimize", LINE), "ok\npybridge 1\nprogram vjp_f(")
+    @test startswith(served("linearize m1", LINE), "ok\n1 ")
+    @test all(line -> occursin(r"^\w+ [01] [01]$", line), split(chomp(served("rules")), '\n')[2:end])
+end
+@testset "evaluation in place" begin
+    x, y = [0.5, 1.0], zeros(2)
+    GC.@preserve x y @test served("evaluate $(UInt(pointer(x))) $(UInt(pointer(y))) -", LINE) == "ok\n"
+    @test y == sin.(x)
+end
+@testset "errors are answers, with kind and stack trace" begin
+    for (command, body, kind) in (("vjp m1 0", "nonsense", "ProgramSyntaxError"), ("sing", "", "ArgumentError"),
+                                  ("vjp m1 0", replace(LINE, "f64" => "i32"), "ProgramTypeError"),
+                                  ("transpose m1 m1", LINE, "UnsupportedPrimitive"))
+        head, rest = split(served(command, body), '\n'; limit = 2)
+        @test head == "error" && startswith(rest, "$kind\n") && occursin("\n-----\n", rest)
+    end
+end
+@testset "a raised flag ends whatever takes a step, and the next request lowers it" begin
+    flag = Ptr{Int32}(UInt(JaxprAD.cancel_address()))
+    unsafe_store!(flag, Int32(1))
+    @test_throws InterruptException vjp(parse_program(LINE))
+    @test_throws InterruptException run(parse_program(LINE), [[1.0, 2.0]])
+    @test served("normalize", LINE) == "ok\n" * LINE
+    @test unsafe_load(flag) == 0
+end

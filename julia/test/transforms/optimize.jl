@@ -1,0 +1,81 @@
+names_of(p) = map(name_of, p.equations)
+optimized(text) = typecheck(optimize(program(text)))
+
+@testset "dead code, equal equations, identities, literals" begin
+    @test names_of(optimized("(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = cos %0 return %2 }")) == [:cos]
+    @test names_of(optimized("(%0: f64[], %1: f64[]) { %2: f64[] = mul %0 %1 %3: f64[] = mul %1 %0 %4: f64[] = max %2 %3 return %4 }")) == [:mul, :max]
+    @test isempty(optimized("(%0: f64[2]) { %1: f64[2] = mul %0 1.0:f64 %2: f64[2] = neg %1 %3: f64[2] = neg %2 return %3 }").equations)
+    @test optimized("() { %0: f64[] = add 1.5:f64 2.0:f64 return %0 }").outputs == [JaxprAD.Literal(3.5)]
+    zeroed = "(%0: f64[2]) { %1: f64[2] = broadcast_in_dim 0.0:f64 {shape=[2], dims=[]} %2: f64[2] = add %0 %1 return %2 }"
+    @test isempty(optimized(zeroed).equations)
+end
+
+@testset "nothing that changes values is assumed" begin
+    @test names_of(optimized("(%0: f64[]) { %1: f64[] = mul %0 0.0:f64 return %1 }")) == [:mul]      # NaN and Inf
+    @test names_of(optimized("(%0: f64[]) { %1: f64[] = sub %0 %0 return %1 }")) == [:sub]
+    @test names_of(optimized("(%0: f64[]) { %1: f64[] = stop_gradient %0 return %1 }")) == [:stop_gradient]
+end
+
+@testset "L(u) + L(v) becomes L(u + v)" begin
+    sums = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]} %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = OP %2 %3 return %4 }"
+    @test names_of(optimized(replace(sums, "OP" => "add"))) == [:add, :reduce_sum]
+    @test names_of(optimized(replace(sums, "OP" => "sub"))) == [:sub, :reduce_sum]
+    products = "(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = mul %0 %2 %4: f64[] = mul %2 %1 %5: f64[] = add %3 %4 return %5 }"
+    @test names_of(optimized(products)) == [:add, :mul]
+    kept = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]} %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = add %2 %3 return %4 %2 }"
+    @test count(==(:reduce_sum), names_of(optimized(kept))) == 2
+end
+
+@testset "pairs of terms shared by sums" begin
+    # (s + a) - e beside a - e
+    p = optimized("(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = sub %1 %2 %4: f64[] = add %0 %1 %5: f64[] = sub %4 %2 %6: f64[] = mul %3 %5 return %6 }")
+    @test names_of(p) == [:sub, :add, :mul]
+    @test run(p, [fill(1.0), fill(2.0), fill(5.0)])[1][] == (2 - 5) * (1 + 2 - 5)
+end
+
+@testset "compensated sums keep their meaning" begin
+    # Neumaier's TwoSum: the rounding error of a + b, exactly
+    two_sum = """(%0: f64[], %1: f64[]) {
+      %2: f64[] = add %0 %1
+      %3: f64[] = sub %2 %0
+      %4: f64[] = sub %2 %3
+      %5: f64[] = sub %0 %4
+      %6: f64[] = sub %1 %3
+      %7: f64[] = add %5 %6
+      return %2 %7
+    }"""
+    a, b = fill(1.0), fill(1e-17)
+    @test run(optimized(two_sum), [a, b]) == [fill(1.0), fill(1e-17)]
+    # one step of Kahan's summation
+    kahan = """(%0: f64[], %1: f64[], %2: f64[]) {
+      %3: f64[] = sub %2 %1
+      %4: f64[] = add %0 %3
+      %5: f64[] = sub %4 %0
+      %6: f64[] = sub %5 %3
+      return %4 %6
+    }"""
+    x = [fill(1.0), fill(0.0), fill(1e-17)]
+    @test run(optimized(kahan), x) == run(program(kahan), x) == [fill(1.0), fill(-1e-17)]
+end
+
+@testset "the seed: two transposed broadcasts, one reduction" begin
+    seed = program("""(%0: f32[8,4], %1: f32[4]) {
+      %2: f32[8,4] = broadcast_in_dim %1 {shape=[8, 4], dims=[1]}
+      %3: f32[8,4] = mul %2 %0
+      %4: f32[8,4] = sin %3
+      %5: f32[8,4] = integer_pow %4 {y=2}
+      %6: f32[8,4] = div %5 %2
+      return %6
+    }""")
+    @test count(==(:reduce_sum), names_of(vjp(seed))) + count(==(:add), names_of(vjp(seed))) >= 2
+    @test count(==(:reduce_sum), names_of(typecheck(optimize(vjp(seed))))) == 1
+end
+
+@testset "bodies are optimised, and the work is linear in the Program" begin
+    loop = "(%0: f64[]) { %1: f64[] = scan %0 {length=2, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = sin %0 %3: f64[] = add %1 %2 return %3 }} return %1 }"
+    @test names_of(optimized(loop).equations[1][:body]) == [:sin, :add]
+    chain(n) = program("(%0: f64[]) { " * join(("%$(k): f64[] = $(isodd(k) ? "sin" : "mul") %$(k-1)$(isodd(k) ? "" : " %0")" for k in 1:n), "\n") * "\nreturn %$n }")
+    work(n) = (p = chain(n); @elapsed optimize(vjp(p)))
+    work(200)
+    @test minimum(work(4000) for _ in 1:2) < 8 * minimum(work(1000) for _ in 1:2) + 0.1
+end
