@@ -14,7 +14,7 @@ from . import compat
 from .engines import ENGINES, Engine, Options
 from .errors import ArgumentError, UnknownOption
 from .program import Program
-from .tracing import hoisted_trace
+from .tracing import hoisted_trace, static_positions
 
 EXECUTES = ("auto", "xla", "julia")
 
@@ -48,17 +48,17 @@ def bridge(
         )
     chosen = _engine(engine)
     options = Options(_execute(execute, chosen))
-    if while_bound is not None and (not isinstance(while_bound, int) or while_bound < 0):
+    if while_bound is not None and (type(while_bound) is not int or while_bound < 0):
         raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
     if not callable(f):
         raise UnknownOption(f"bridge takes a function, got {type(f).__name__}")
-    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    static = static_positions(static_argnums)
     bridged = _Bridged(f, chosen, options, static, while_bound)
     return functools.update_wrapper(bridged, f, updated=())
 
 
 def _engine(name: str) -> Engine:
-    if name not in ENGINES:
+    if not isinstance(name, str) or name not in ENGINES:
         raise UnknownOption(f"there is no engine {name!r}; there are {', '.join(map(repr, ENGINES))}")
     return ENGINES[name]
 
@@ -93,6 +93,14 @@ def _array(i: int, x: Any) -> Any:
         ) from e
 
 
+def _hashable(i: int, x: Any) -> Any:
+    try:
+        hash(x)
+    except TypeError:
+        raise ArgumentError(f"argument {i} is in static_argnums and must be hashable; a {type(x).__name__} is not") from None
+    return x
+
+
 @dataclass(eq=False)
 class _Bridged:
     """The callable that `bridge` returns; remembers what it traced."""
@@ -118,7 +126,8 @@ class _Bridged:
         dynamic = tuple(None if i in self.static else x for i, x in enumerate(args))
         leaves, tree = jax.tree.flatten((dynamic, kwargs))
         leaves = [_array(i, x) for i, x in enumerate(leaves)]
-        key = (tree, tuple(compat.signature(x) for x in leaves), tuple(args[i] for i in self.static if i < len(args)))
+        fixed = tuple(_hashable(i, args[i]) for i in self.static if i < len(args))
+        key = (tree, tuple(compat.signature(x) for x in leaves), fixed)
         if key not in self.traces:
             missing = self.engine.unavailable()
             if missing is not None:

@@ -10,7 +10,7 @@ import jax.export
 
 from .bridge import bridge
 from .dimensions import export_arguments
-from .errors import UnknownOption, UnsupportedPrimitive
+from .errors import ArgumentError, UnknownOption, UnsupportedPrimitive
 from .primitive import call
 from .program import Program
 
@@ -34,16 +34,20 @@ def export(
 
     Raises UnknownOption for a platform that does not exist, UnsupportedPrimitive where an operation lowers to a custom call.
     """
-    unknown = [p for p in platforms if p not in PLATFORMS]
-    if unknown or not platforms:
-        raise UnknownOption(f"there are no platforms {unknown}; there are {', '.join(PLATFORMS)}")
+    if not isinstance(f, Program) and not callable(f):
+        raise ArgumentError(f"export takes a function or a Program, got {type(f).__name__}")
+    given = list(platforms) if isinstance(platforms, list | tuple) else [platforms]
+    unknown = [p for p in given if p not in PLATFORMS]
+    if unknown or not given:
+        what = f"there is no platform {unknown[0]!r}" if unknown else "no platform is given"
+        raise UnknownOption(f"{what}; there are {', '.join(PLATFORMS)}")
 
     def exported(*args) -> jax.export.Exported:
         if isinstance(f, Program):
             function, args = (lambda *xs: tuple(call(f, *xs))), args or export_arguments(f.input_types)
         else:
             function = bridge(f, execute="xla", **options)
-        result = jax.export.export(jax.jit(function), platforms=list(platforms))(*args)
+        result = jax.export.export(jax.jit(function), platforms=given)(*args)
         _refuse_custom_calls(result)
         return result
 

@@ -185,7 +185,9 @@ class Lowering:
         # Constants are made where they are read: rules carry some that nothing reads, of dtypes unknown here.
         pending = dict(zip(jaxpr.constvars, consts, strict=True))
 
-        def read(var) -> Atom:
+        def read(var) -> Atom | None:
+            if compat.is_float0(var.aval):
+                return None
             if isinstance(var, compat.JaxprLiteral):
                 return self.literal(var)
             if var not in env:
@@ -194,11 +196,12 @@ class Lowering:
             return env[var]
 
         for eqn in jaxpr.eqns:
+            if eqn.outvars and all(compat.is_float0(v.aval) for v in eqn.outvars):
+                continue  # integers have no tangents: what is computed of them stands for nothing
             self.source = compat.user_source(eqn.source_info) or self.source
             outputs = self.equation(eqn, [read(v) for v in eqn.invars])
             env.update(zip(eqn.outvars, outputs, strict=True))
-        # A rule gives integers tangents of dtype float0, which stand for nothing.
-        return [None if compat.is_float0(v.aval) else read(v) for v in jaxpr.outvars]
+        return [read(v) for v in jaxpr.outvars]
 
     def literal(self, var) -> Atom:
         value = np.asarray(var.val)

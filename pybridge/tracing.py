@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from . import compat
-from .errors import PyBridgeError, TracingError
+from .errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
 from .lowering import lower
 from .program import Equation, Program, Structure
 
@@ -28,7 +28,9 @@ def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[
     UnsupportedPrimitive for an operation that Programs lack; SideEffectError for callbacks, prints and
     mutable references. Exceptions of the user's own classes pass through.
     """
-    static = {static_argnums} if isinstance(static_argnums, int) else set(static_argnums)
+    if not callable(f):
+        raise ArgumentError(f"trace takes a function, got {type(f).__name__}")
+    static = static_positions(static_argnums)
 
     @functools.wraps(f)
     def traced(*args, **kwargs) -> Program:
@@ -40,6 +42,14 @@ def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[
         return replace(lower(jaxpr, name=program_name(f)), structure=structure)
 
     return traced
+
+
+def static_positions(static_argnums: Any) -> tuple[int, ...]:
+    """The option as a tuple; raises UnknownOption where it is neither an int nor several."""
+    given = static_argnums if isinstance(static_argnums, list | tuple | set | range) else (static_argnums,)
+    if not all(type(n) is int for n in given):
+        raise UnknownOption(f"static_argnums must be the positions of arguments, got {static_argnums!r}")
+    return tuple(given)
 
 
 def hoisted_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int], while_bound: int | None):

@@ -1,6 +1,9 @@
 """Control flow, nested calls and the user's own derivative rules, for random functions.
 
 Each takes the operands, then functions of arrays made from nested recipes, then other parameters.
+
+`reference`: the same written out, with no loop, branch or checkpoint left. JAX needs it that way: it cannot run
+while loops backwards, and inside scan, cond and checkpoint it forgets custom_jvp rules before second derivatives.
 """
 
 from __future__ import annotations
@@ -22,11 +25,20 @@ def _index(x):
     return lax.floor(3 * lax.logistic(2 * jnp.sum(x))).astype(jnp.int32)
 
 
+def _chosen(index, cases):
+    """The case of that number, all of which are computed."""
+    return [lax.select_n(jnp.broadcast_to(index, ys[0].shape), *ys) for ys in zip(*cases, strict=True)]
+
+
 def _cond(xs, yes, no, *, reference):
+    if reference:
+        return _chosen(_test(xs[0]), [no(*xs), yes(*xs)])
     return lax.cond(_test(xs[0]), yes, no, *xs)
 
 
 def _switch(xs, *branches, reference):
+    if reference:
+        return _chosen(jnp.clip(_index(xs[0]), 0, len(branches) - 1), [b(*xs) for b in branches])
     return lax.switch(_index(xs[0]), branches, *xs)
 
 
@@ -39,19 +51,31 @@ def _scan(xs, body, reverse, *, reference):
         new, out = body(c, 0.5 * x, row)
         return (jnp.tanh(new), n + 1), out + 0.1 * n
 
+    if reference:
+        carry, ys = (x, 0), {}
+        for k in range(len(y))[:: -1 if reverse else 1]:
+            carry, ys[k] = step(carry, y[k])
+        return carry[0], jnp.stack([ys[k] for k in range(len(y))]) if ys else y
+
     (last, _), ys = lax.scan(step, (x, 0), y, reverse=reverse)
     return last, ys
 
 
 def _fori(xs, body, n, *, reference):
     x, y = xs
+    if reference:
+        for i in range(n):
+            x = jnp.tanh(body(x, y)[0] + 0.1 * i)
+        return [x]
     return [lax.fori_loop(0, n, lambda i, c: jnp.tanh(body(c, y)[0] + 0.1 * i), x)]
 
 
 def _while_counted(xs, body, n, *, reference):
     x, y = xs
     if reference:
-        return [lax.scan(lambda c, _: (jnp.sin(body(c, y)[0]), None), x, length=n)[0]]
+        for _ in range(n):
+            x = jnp.sin(body(x, y)[0])
+        return [x]
     return [lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, jnp.sin(body(s[1], y)[0])), (0, x))[1]]
 
 
@@ -63,11 +87,9 @@ def _while_bounded(xs, body, n, *, reference):
         return jnp.sum(c) < 0.731
 
     if reference:
-
-        def step(c, _):
-            return lax.cond(going(c), lambda c: jnp.sin(body(c, y)[0]) + 0.3, lambda c: c, c), None
-
-        return [lax.scan(step, x, length=n)[0]]
+        for _ in range(n):
+            x = jnp.where(going(x), jnp.sin(body(x, y)[0]) + 0.3, x)
+        return [x]
     done = lax.while_loop(
         lambda s: (s[0] < n) & going(s[1]), lambda s: (s[0] + 1, jnp.sin(body(s[1], y)[0]) + 0.3), (0, x)
     )
@@ -76,6 +98,10 @@ def _while_bounded(xs, body, n, *, reference):
 
 def _vmap(xs, body, *, reference):
     return [jax.vmap(lambda x, y: body(x, y)[0], in_axes=(0, None))(*xs)]
+
+
+def _checkpoint(xs, body, *, reference, **options):
+    return body(*xs) if reference else jax.checkpoint(body, **options)(*xs)
 
 
 def _custom_jvp(xs, body, *, reference):
@@ -108,8 +134,8 @@ def _custom_vjp(xs, body, *, reference):
 
 CONTROL: dict[str, Callable] = {
     "jit": lambda xs, body, *, reference: jax.jit(body)(*xs),
-    "checkpoint": lambda xs, body, *, reference: jax.checkpoint(body)(*xs),
-    "checkpoint_merged": lambda xs, body, *, reference: jax.checkpoint(body, prevent_cse=False)(*xs),
+    "checkpoint": _checkpoint,
+    "checkpoint_merged": functools.partial(_checkpoint, prevent_cse=False),
     "cond": _cond,
     "switch": _switch,
     "scan": _scan,

@@ -80,7 +80,28 @@ def _without_sources(p: Program) -> str:
     return str(replace(p, equations=tuple(replace(eq, source="") for eq in p.equations)))
 
 
-GOLDEN = ""
+GOLDEN = """\
+pybridge 1
+program vjp_seed(%0: f32[2,3,4], %1: f32[4], %2: f32[2,3,4]) {
+  %3: f32[2,3,4] = broadcast_in_dim %1 {shape=[2, 3, 4], dims=[2]}
+  %4: f32[2,3,4] = mul %3 %0
+  %5: f32[2,3,4] = sin %4
+  %6: f32[2,3,4] = cos %4
+  %7: f32[2,3,4] = integer_pow %5 {y=2}
+  %8: f32[2,3,4] = mul 2.0:f32 %5
+  %9: f32[2,3,4] = div %7 %3
+  %10: f32[2,3,4] = div %9 %3
+  %11: f32[2,3,4] = mul %2 %10
+  %12: f32[2,3,4] = div %2 %3
+  %13: f32[2,3,4] = mul %12 %8
+  %14: f32[2,3,4] = mul %13 %6
+  %15: f32[2,3,4] = mul %3 %14
+  %16: f32[2,3,4] = mul %14 %0
+  %17: f32[2,3,4] = sub %16 %11
+  %18: f32[4] = reduce_sum %17 {axes=[0, 1]}
+  return %15 %18
+}
+"""
 
 
 def test_the_gradient_of_the_seed_function_is_right(x64):

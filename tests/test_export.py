@@ -1,0 +1,214 @@
+"""Exported functions are plain StableHLO: other processes run and differentiate them without pybridge."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from agreement import assert_agree
+from jax import export as jax_export
+
+import pybridge as pb
+from pybridge.exporting import _refuse_custom_calls
+
+X = np.random.default_rng(3).uniform(-1, 1, (3, 4)).astype(np.float32)
+A = np.random.default_rng(4).uniform(0.5, 2, 4).astype(np.float32)
+
+
+def wave(x, a):
+    return jnp.sin(a * x) ** 2 / a
+
+
+def energy(x):
+    return jnp.sum(jnp.tanh(x) ** 3)
+
+
+def gradient(x, a):
+    return jax.grad(lambda x, a: jnp.sum(pb.bridge(wave)(x, a)), (0, 1))(x, a)
+
+
+def custom_calls(exported) -> set[str]:
+    return set(re.findall(r"custom_call @(\w+)", exported.mlir_module()))
+
+
+def elsewhere(path, code: str, *args) -> dict:
+    """Runs code in a process in which neither pybridge nor Julia can be had; `exported` is what the file holds.
+
+    It prints one line of JSON."""
+    prelude = """
+        import importlib.abc, json, os, sys
+        class Refuse(importlib.abc.MetaPathFinder):
+            def find_spec(self, name, path, target=None):
+                if name.split(".")[0] in ("pybridge", "juliacall", "juliapkg"):
+                    raise ImportError(name)
+        sys.meta_path.insert(0, Refuse())
+        import jax, jax.numpy as jnp, numpy as np
+        from jax import export
+        exported = export.deserialize(bytearray(open(sys.argv[1], "rb").read()))
+    """
+    check = """
+        assert not any(name.startswith("pybridge") for name in sys.modules)
+        assert "libjulia" not in open("/proc/self/maps").read() if os.path.exists("/proc/self/maps") else True
+    """
+    script = "\n".join(map(textwrap.dedent, (prelude, code, check)))
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH",) and "JULIA" not in k}
+    env["PATH"] = "/nowhere"
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path), *args], env=env, cwd="/", capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(exported, **options):
+        path = tmp_path / "exported.bin"
+        path.write_bytes(exported.serialize(**options))
+        return path
+
+    return write
+
+
+def test_platforms_and_no_custom_call():
+    exported = pb.export(gradient)(X, A)
+    assert exported.platforms == ("cpu", "cuda", "tpu")
+    assert custom_calls(exported) == set()
+    assert pb.export(gradient, platforms=("tpu",))(X, A).platforms == ("tpu",)
+    assert_agree(exported.call(X, A), jax.grad(lambda *x: wave(*x).sum(), (0, 1))(X, A), "gradient")
+
+
+def test_a_vjp_for_other_platforms_runs_on_its_own_there():
+    exported = pb.export(gradient, platforms=("cuda", "tpu"))(X, A)
+    with pytest.raises(ValueError, match="platform"):
+        exported.call(X, A)
+
+
+def test_reloaded_without_pybridge(file):
+    path = file(pb.export(gradient)(X, A))
+    code = """
+        x, a = (np.asarray(v, np.float32) for v in json.loads(sys.argv[2]))
+        print(json.dumps([np.asarray(y).tolist() for y in exported.call(x, a)]))
+    """
+    found = elsewhere(path, code, json.dumps([X.tolist(), A.tolist()]))
+    assert_agree([np.float32(y) for y in found], jax.grad(lambda *x: wave(*x).sum(), (0, 1))(X, A), "elsewhere")
+
+
+def test_a_symbolic_batch(file):
+    spec = jax.ShapeDtypeStruct(jax_export.symbolic_shape("b, 4"), jnp.float32)
+    exported = pb.export(gradient)(spec, A)
+    assert [str(a.shape) for a in exported.out_avals] == ["(b, 4)", "(4,)"]
+    assert custom_calls(exported) <= {"shape_assertion"}
+    path = file(exported)
+    code = """
+        sums = []
+        for n in (1, 5):
+            x, a = np.linspace(-1, 1, 4 * n, dtype=np.float32).reshape(n, 4), np.ones(4, np.float32)
+            sums.append([np.asarray(y).tolist() for y in exported.call(x, a)])
+        print(json.dumps(sums))
+    """
+    for n, found in zip((1, 5), elsewhere(path, code), strict=True):
+        x = np.linspace(-1, 1, 4 * n, dtype=np.float32).reshape(n, 4)
+        expected = jax.grad(lambda *x: wave(*x).sum(), (0, 1))(x, np.ones(4, np.float32))
+        assert_agree([np.float32(y) for y in found], expected, f"b = {n}")
+
+
+def test_exported_with_orders_of_derivatives(file):
+    x = np.linspace(-1, 1, 4, dtype=np.float32)
+    path = file(pb.export(energy)(x), vjp_order=2)
+    code = """
+        x = np.linspace(-1, 1, 4, dtype=np.float32)
+        gradient, pull = jax.vjp(jax.grad(exported.call), x)
+        hessian = np.stack([pull(row)[0] for row in np.eye(4, dtype=np.float32)])
+        print(json.dumps([np.asarray(gradient).tolist(), np.asarray(hessian).tolist()]))
+    """
+    found = [np.float32(y) for y in elsewhere(path, code)]
+    assert_agree(found, [jax.grad(energy)(x), jax.hessian(energy)(x)], "derivatives of what was reloaded")
+    once = jax_export.deserialize(pb.export(energy)(x).serialize(vjp_order=1))
+    assert_agree(jax.grad(once.call)(x), jax.grad(energy)(x), "one order")
+    none = jax_export.deserialize(pb.export(energy)(x).serialize())
+    with pytest.raises(ValueError, match="No VJP"):
+        jax.grad(none.call)(x)
+
+
+def test_symbolic_sizes_and_derivatives_together():
+    spec = jax.ShapeDtypeStruct(jax_export.symbolic_shape("b, 4"), jnp.float32)
+    exported = jax_export.deserialize(pb.export(energy)(spec).serialize(vjp_order=1))
+    for n in (1, 3):
+        x = np.linspace(-1, 1, 4 * n, dtype=np.float32).reshape(n, 4)
+        assert_agree(jax.grad(exported.call)(x), jax.grad(energy)(x), f"b = {n}")
+
+
+def test_the_derivatives_kept_are_those_of_julia():
+    @jax.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+
+    f.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (3 * jnp.cos(x) * ct,))
+    exported = jax_export.deserialize(pb.export(f)(np.float32(0)).serialize(vjp_order=1))
+    assert jax.grad(exported.call)(np.float32(0)) == 3
+
+
+def test_programs_export_with_their_own_types():
+    program = pb.trace(wave)(X, A).vjp(optimize=True)
+    exported = pb.export(program, platforms=("cpu", "cuda"))()
+    assert [str(a) for a in exported.in_avals] == ["float32[3,4]", "float32[4]", "float32[3,4]"]
+    assert_agree(exported.call(X, A, X), jax.vjp(wave, X, A)[1](jnp.asarray(X)), "VJP")
+    assert_agree(pb.export(program)(X, A, X).call(X, A, X), jax.vjp(wave, X, A)[1](jnp.asarray(X)), "given arguments")
+    spec = jax.ShapeDtypeStruct(jax_export.symbolic_shape("b, 4"), jnp.float32)
+    symbolic = pb.export(pb.trace(wave)(spec, A).vjp())()
+    assert_agree(symbolic.call(X, A, X), jax.vjp(wave, X, A)[1](jnp.asarray(X)), "symbolic")
+
+
+def test_64_bit_programs(x64):
+    x, a = X.astype(np.float64), A.astype(np.float64)
+    exported = jax_export.deserialize(pb.export(gradient)(x, a).serialize())
+    assert exported.in_avals[0].dtype == np.float64
+    assert_agree(exported.call(x, a), jax.grad(lambda *x: wave(*x).sum(), (0, 1))(x, a), "gradient")
+
+
+@pytest.mark.parametrize("engine", ["transpose", "jax"])
+def test_control_flow_exports(engine):
+    def f(x):
+        return jax.lax.scan(lambda c, v: (jnp.tanh(c * v), c), x[0], x)[0].sum()
+
+    exported = pb.export(lambda x: jax.grad(pb.bridge(f, engine=engine))(x))(X)
+    assert_agree(exported.call(X), jax.grad(f)(X), engine)
+
+
+def test_what_needs_a_runtime_library_is_refused():
+    def solve(x):
+        return jax.lax.linalg.lu(x)[0]
+
+    with pytest.raises(pb.UnsupportedPrimitive, match="lu|custom"):
+        pb.export(solve)(np.eye(3, dtype=np.float32))
+    calls_back = lambda x: jax.pure_callback(np.sin, x, x)  # noqa: E731
+    with pytest.raises(pb.UnsupportedPrimitive, match="pure_callback"):
+        pb.export(calls_back)(X)
+    assert pb.export(jnp.sin)(X).call(X).shape == X.shape
+
+
+def test_a_custom_call_is_refused_by_name():
+    program = pb.trace(lambda x: x * 2)(X)
+    exported = pb.export(program)()
+    module = exported.mlir_module().replace("stablehlo.multiply", "stablehlo.custom_call @foreign")
+    foreign = dataclasses.replace(exported)
+    object.__setattr__(foreign, "mlir_module", lambda: module)
+    with pytest.raises(pb.UnsupportedPrimitive, match="foreign") as e:
+        _refuse_custom_calls(foreign)
+    assert e.value.primitive == "foreign"
+
+
+def test_execution_in_julia_leaves_no_trace_in_what_is_exported():
+    exported = pb.export(pb.bridge(wave, execute="julia"))(X, A)
+    assert custom_calls(exported) == set()
+    assert_agree(exported.call(X, A), wave(X, A), "value")
