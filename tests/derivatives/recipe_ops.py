@@ -169,7 +169,7 @@ def _indices(draw, shape):
     if not shape or not shape[0]:
         return None
     indices = tuple(draw(st.lists(st.integers(-shape[0], shape[0]), max_size=3)))
-    return indices, draw(st.sampled_from(["fill", "clip", "wrap"]))
+    return indices, draw(st.sampled_from(["fill", "clip"]))
 
 
 def _places(draw, shape):

@@ -92,7 +92,8 @@ function computation(pass::SimplifyPass, e::Equation)
     (e.op isa Remat || e.op isa Custom) && return nothing
     operands = Any[a isa Var ? pass.number[a] : a for a in e.inputs]
     iscommutative(e.op) && sort!(operands; by = a -> a isa Int ? (1, a) : (0, 0))
-    (e.op, operands, Any[attribute_key(e.attrs[k]) for k in attributes(e.op) if haskey(e.attrs, k)])
+    # The types tell the constants [0] and [false] apart, which are equal in Julia.
+    (e.op, operands, map(aval, e.outputs), Any[attribute_key(e.attrs[k]) for k in attributes(e.op) if haskey(e.attrs, k)])
 end
 attribute_key(value) = value
 attribute_key(p::Program) = program_text(p)

@@ -57,3 +57,35 @@ end
     }""")
     @test run(vjp(p), [fill(0.5), fill(1.0)])[1][] == 9
 end
+@testset "a rule inside a scan is used for second derivatives too" begin
+    # The value is x; the derivative, by the rule, 3x. Residuals of the loop are values of the custom call.
+    rule(inner) = "custom_jvp %0 {call=(%0: f64[]) {\n return %0\n}, jvp=(%0: f64[], %1: f64[]) {\n" *
+        "%2: f64[] = $inner\n%3: f64[] = mul %1 3.0:f64\n%4: f64[] = mul %3 %0\nreturn %2 %4\n}}"
+    p = program("""(%0: f64[]) {
+      %1: f64[] = scan %0 {length=2, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[]) {
+        %1: f64[] = $(rule(rule("copy %0")))
+        return %1
+      }}
+      return %1
+    }""")
+    x = [fill(0.5), fill(1.0)]
+    @test run(vjp(p), x)[1][] ≈ 9 * 0.5^2
+    @test run(jvp(vjp(p)), [x; [fill(1.0), fill(0.0)]])[2][] ≈ 9 * (0.5 + 0.5 * 3 * 0.5)
+end
+@testset "a custom call that is linear is transposed by its plain body" begin
+    p = program("""(%0: f64[2], %1: f64[2]) {
+      %2: f64[2] = custom_jvp %0 %1 {call=(%0: f64[2], %1: f64[2]) {
+        %2: f64[2] = mul %0 %1
+        return %2
+      }, jvp=(%0: f64[2], %1: f64[2], %2: f64[2], %3: f64[2]) {
+        return %0 %2
+      }}
+      return %2
+    }""")
+    @test run(JaxprAD.transpose(p, [true, false]), [[2.0, 3.0], ȳ]) == [[2.0, 3.0] .* ȳ]
+end
+@testset "a custom_vjp tangent that nothing uses does not stand in the way of forward mode" begin
+    p = program(CUSTOM_VJP)
+    gradient = JaxprAD.select_outputs(vjp(p; value = true), [false, true])
+    @test run(jvp(gradient), [x, fill(Int32(1)), ȳ, ones(2), zeros(2)])[2] ≈ 3ȳ
+end

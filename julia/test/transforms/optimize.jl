@@ -58,6 +58,16 @@ end
     @test run(optimized(kahan), x) == run(program(kahan), x) == [fill(1.0), fill(-1e-17)]
 end
 
+@testset "constants of different dtypes are different, whatever Julia thinks of 0 == false" begin
+    p = optimized("""() {
+      %0: i64[1] = constant {value=[0]}
+      %1: bool[1] = constant {value=[false]}
+      %2: i64[1] = constant {value=[0]}
+      return %0 %1 %2
+    }""")
+    @test map(v -> v.type.dtype, p.outputs) == [Int64, Bool, Int64] && length(p.equations) == 2
+end
+
 @testset "the seed: two transposed broadcasts, one reduction" begin
     seed = program("""(%0: f32[8,4], %1: f32[4]) {
       %2: f32[8,4] = broadcast_in_dim %1 {shape=[8, 4], dims=[1]}
