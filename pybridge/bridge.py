@@ -32,15 +32,16 @@ def bridge(
     `f` takes and returns pytrees of arrays; it is traced once for each structure, shapes and dtypes of its
     arguments. Also a decorator: `@bridge`, `@bridge(engine=...)`.
 
-    engine: "transpose" (Julia's JVP rules and transposition), "jax" (JAX's own), "enzyme-jax" (the package enzyme-ad).
+    engine: "transpose" (Julia's JVP rules and transposition), "jax" (JAX's own), "enzyme-jax" (the package
+        enzyme-ad).
     execute: "xla" re-emits Programs as lax operations, "julia" runs them in Julia on the CPU,
         "auto" takes the faster of those that can.
     static_argnums: positional arguments that are not arrays; hashable, closed over.
-    while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; it lets
-        reverse mode through such loops. A loop that runs longer gives wrong derivatives.
+    while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; it
+        lets reverse mode through such loops. A loop that runs longer gives wrong derivatives.
 
-    Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the engine needs, and, at the first call with new
-    shapes, what `trace` raises.
+    Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the
+    engine needs, and, at the first call with new shapes, what `trace` raises.
     """
     if f is None:
         return functools.partial(
@@ -69,7 +70,9 @@ def _execute(name: str, engine: Engine) -> str:
     if name == "auto":
         return "xla"
     if name not in engine.executes:
-        raise UnknownOption(f"engine {engine.name!r} cannot execute by {name!r}, only by {', '.join(engine.executes)}")
+        raise UnknownOption(
+            f"engine {engine.name!r} cannot execute by {name!r}, only by {', '.join(engine.executes)}"
+        )
     return name
 
 
@@ -89,7 +92,8 @@ def _array(i: int, x: Any) -> Any:
         return jnp.asarray(x)
     except (TypeError, ValueError) as e:
         raise ArgumentError(
-            f"argument leaf {i} of type {type(x).__name__} is not an array; name its position in static_argnums"
+            f"argument leaf {i} of type {type(x).__name__} is not an array; name its position in "
+            "static_argnums"
         ) from e
 
 
@@ -97,7 +101,9 @@ def _hashable(i: int, x: Any) -> Any:
     try:
         hash(x)
     except TypeError:
-        raise ArgumentError(f"argument {i} is in static_argnums and must be hashable; a {type(x).__name__} is not") from None
+        raise ArgumentError(
+            f"argument {i} is in static_argnums and must be hashable; a {type(x).__name__} is not"
+        ) from None
     return x
 
 

@@ -124,7 +124,7 @@ def is_inexact(aval: Any) -> bool:
 
 
 def result_aval(shape: tuple, dtype: Any, operands) -> Any:
-    """The abstract value of a result; inside `shard_map` it varies over every mesh axis that an operand does."""
+    """The abstract value of a result; in `shard_map` it varies over every mesh axis that an operand does."""
     varying = frozenset().union(*(getattr(a, "vma", frozenset()) for a in operands))
     return core.ShapedArray(shape, dtype, vma=varying) if varying else core.ShapedArray(shape, dtype)
 

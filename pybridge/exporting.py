@@ -23,16 +23,17 @@ _ALLOWED_CALLS = {"shape_assertion"}
 def export(
     f: Callable | Program, platforms: Sequence[str] = ("cpu", "cuda", "tpu"), **options
 ) -> Callable[..., jax.export.Exported]:
-    """`export(f, platforms)(*args)` is a `jax.export.Exported` of `f` for arguments of those shapes and dtypes.
+    """`export(f, platforms)(*args)` is a `jax.export.Exported` of `f` at those shapes and dtypes.
 
-    f: a function (bridged with `options` if it is not a Program), or a Program, whose own input types serve when no
-        arguments are given.
+    f: a function (bridged with `options` if it is not a Program), or a Program, whose own input types serve
+        when no arguments are given.
     args: arrays or `jax.ShapeDtypeStruct`s; dimensions may be symbolic (`jax.export.symbolic_shape`).
 
-    `exported.serialize(vjp_order=n)` keeps n orders of derivatives, made by Julia now. The result holds no custom call and
-    reloads in a process that has neither pybridge nor Julia.
+    `exported.serialize(vjp_order=n)` keeps n orders of derivatives, made by Julia now. The result holds no
+    custom call and reloads in a process that has neither pybridge nor Julia.
 
-    Raises UnknownOption for a platform that does not exist, UnsupportedPrimitive where an operation lowers to a custom call.
+    Raises UnknownOption for a platform that does not exist, UnsupportedPrimitive where an operation lowers to
+    a custom call.
     """
     if not isinstance(f, Program) and not callable(f):
         raise ArgumentError(f"export takes a function or a Program, got {type(f).__name__}")
@@ -58,7 +59,7 @@ def _refuse_custom_calls(exported: jax.export.Exported) -> None:
     called = set(re.findall(r"custom_call @(\w+)", exported.mlir_module())) - _ALLOWED_CALLS
     if called:
         raise UnsupportedPrimitive(
-            f"the exported module would call {', '.join(sorted(called))}, which only a process with the same runtime library "
-            "has. Leave these operations out of what is exported, or export for fewer platforms.",
+            f"the exported module would call {', '.join(sorted(called))}, which only a process with the same "
+            "runtime library has. Leave these operations out of what is exported, or export for fewer platforms.",
             primitive=sorted(called)[0],
         )

@@ -175,7 +175,9 @@ class Lowering:
         for eq in program.equations:
             outputs = tuple(self.variable(v.type) for v in eq.outputs)
             source = eq.source or self.source
-            self.equations.append(replace(eq, inputs=tuple(map(read, eq.inputs)), outputs=outputs, source=source))
+            self.equations.append(
+                replace(eq, inputs=tuple(map(read, eq.inputs)), outputs=outputs, source=source)
+            )
             values.update(zip(eq.outputs, outputs, strict=True))
         return [read(a) for a in program.outputs]
 

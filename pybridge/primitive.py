@@ -1,8 +1,8 @@
 """The one JAX primitive, `julia_call`: a Program applied to arrays.
 
-Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind that in turn, so every
-nesting of JAX's transformations ends in Programs made by Julia. Running one re-emits it as lax operations (`execute="xla"`) or calls
-Julia (`execute="julia"`).
+Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind that
+in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Running one re-emits it as lax
+operations (`execute="xla"`) or calls Julia (`execute="julia"`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ mlir.register_lowering(julia_call_p, mlir.lower_fun(_lowered, multiple_results=T
 
 @dataclass(frozen=True)
 class _Split:
-    """A linearization made ready for binding: residuals that are arguments or results already are not computed again.
+    """A linearization made ready for binding: residuals that are arguments or results are not computed again.
 
     known: (x...) -> (y..., the residuals that are neither).
     residuals: for each residual its place in the list x... y... r...
@@ -96,7 +96,9 @@ def _split(program: Program, active: tuple[int, ...]) -> _Split:
     lin = transforms.linearize(program, active, optimize=True)
     count = len(lin.known.outputs) - lin.residuals
     outputs = list(lin.known.outputs[:count])
-    places = {var: i for i, var in reversed(list(enumerate([*lin.known.inputs, *outputs]))) if isinstance(var, Var)}
+    places = {
+        var: i for i, var in reversed(list(enumerate([*lin.known.inputs, *outputs]))) if isinstance(var, Var)
+    }
     for atom in lin.known.outputs[count:]:
         if not isinstance(atom, Var) or atom not in places:
             places[atom] = len(lin.known.inputs) + len(outputs)
@@ -110,9 +112,16 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute):
     split = _split(program, active)
     known = call(split.known, *primals, execute=execute)
     values = [*primals, *known]
-    moving = call(
-        split.linear, *(values[i] for i in split.residuals), *(tangents[i] for i in active), execute=execute
-    ) if any(split.has_tangent) else []
+    moving = (
+        call(
+            split.linear,
+            *(values[i] for i in split.residuals),
+            *(tangents[i] for i in active),
+            execute=execute,
+        )
+        if any(split.has_tangent)
+        else []
+    )
     ys = known[: len(program.outputs)]
     rest = iter(moving)
     return ys, [next(rest) if has else _no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)]
@@ -143,8 +152,8 @@ def _transpose(cotangents: Sequence[Any], *args, program, execute):
 ad.primitive_transposes[julia_call_p] = _transpose
 
 
-# Dead code: jit drops the results that nobody uses, and what they alone need. After `jvp` of a user's custom_vjp
-# function it is this that removes the tangents that do not exist.
+# Dead code: jit drops the results that nobody uses, and what they alone need. After `jvp` of a user's
+# custom_vjp function it is this that removes the tangents that do not exist.
 
 
 def _dce(used: list[bool], eqn):

@@ -15,7 +15,7 @@ TOLERANCES = {"f64": 1e-11, "c128": 1e-11, "f32": 2e-5, "c64": 2e-5, "f16": 2e-2
 
 
 def assert_agree(found: Any, expected: Any, what: str, tolerance: float | None = None) -> None:
-    """Leaves of the same number, dtypes and shapes; values equal up to the tolerance times the largest of them.
+    """As many leaves, of the same dtypes and shapes, equal up to the tolerance times the largest number.
 
     Infinities and NaNs stand at the same places. Integers are equal.
     """
@@ -23,7 +23,9 @@ def assert_agree(found: Any, expected: Any, what: str, tolerance: float | None =
     assert len(ours) == len(theirs), f"{what}: {len(ours)} results where {len(theirs)} are expected"
     for i, (x, y) in enumerate(zip(ours, theirs, strict=True)):
         x, y = np.asarray(x), np.asarray(y)
-        assert (x.dtype, x.shape) == (y.dtype, y.shape), f"{what}[{i}]: {x.dtype}{x.shape}, not {y.dtype}{y.shape}"
+        assert (x.dtype, x.shape) == (y.dtype, y.shape), (
+            f"{what}[{i}]: {x.dtype}{x.shape}, not {y.dtype}{y.shape}"
+        )
         _assert_equal_up_to(x, y, f"{what}[{i}]", tolerance)
 
 

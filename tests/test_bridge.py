@@ -59,15 +59,23 @@ NESTINGS = {
     "vmap of grad": lambda b: jax.vmap(jax.grad(b(row), argnums=(0, 1)), in_axes=(0, None))(X, A),
     "grad of vmap": lambda b: jax.grad(lambda x, a: jax.vmap(b(row), (0, None))(x, a).sum(), (0, 1))(X, A),
     "vmap of hessian": lambda b: jax.vmap(jax.hessian(b(row)), in_axes=(0, None))(X, A),
-    "vmap of vjp of vmap": lambda b: jax.vmap(jax.vjp(jax.vmap(b(row), (0, None)), X, A)[1])(jnp.asarray(V.T)),
+    "vmap of vjp of vmap": lambda b: jax.vmap(jax.vjp(jax.vmap(b(row), (0, None)), X, A)[1])(
+        jnp.asarray(V.T)
+    ),
     "jit inside": lambda b: jax.grad(lambda x: jnp.sum(jax.jit(b(wave))(x, A)))(X),
     "scan over": lambda b: jax.grad(
-        lambda a: lax.scan(lambda c, x: (b(lambda c, x: jnp.tanh(c * a + x))(c, x), c), jnp.asarray(A), X)[0].sum()
+        lambda a: lax.scan(lambda c, x: (b(lambda c, x: jnp.tanh(c * a + x))(c, x), c), jnp.asarray(A), X)[
+            0
+        ].sum()
     )(A),
     "while over": lambda b: jax.jvp(
-        lambda x: lax.while_loop(lambda c: jnp.sum(c) > -3.0, lambda c: b(lambda c: c - jnp.exp(-c))(c), x), (X,), (V,)
+        lambda x: lax.while_loop(lambda c: jnp.sum(c) > -3.0, lambda c: b(lambda c: c - jnp.exp(-c))(c), x),
+        (X,),
+        (V,),
     ),
-    "fori over": lambda b: jax.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: b(jnp.sin)(c) * 1.1, x).sum())(X),
+    "fori over": lambda b: jax.grad(lambda x: lax.fori_loop(0, 4, lambda i, c: b(jnp.sin)(c) * 1.1, x).sum())(
+        X
+    ),
     "cond over": lambda b: jax.grad(lambda x: lax.cond(x.sum() > 0, b(jnp.sin), b(jnp.cos), x).sum())(X),
     "map over": lambda b: jax.grad(lambda a: lax.map(lambda x: b(row)(x, a), X).sum())(A),
     "checkpoint over": lambda b: jax.grad(jax.checkpoint(total(b(wave))), argnums=(0, 1))(X, A),
@@ -77,7 +85,9 @@ NESTINGS = {
     "closure": lambda b: jax.grad(lambda a: b(lambda x: jnp.sin(a * x).sum())(X))(A),
     "closure, hessian": lambda b: jax.hessian(lambda a: b(lambda x: jnp.sin(a * x).sum())(X[0]))(A),
     "closure under vmap": lambda b: jax.vmap(lambda a: b(lambda x: jnp.sin(a * x).sum())(X))(A),
-    "closure under scan": lambda b: lax.scan(lambda c, x: (c, jax.grad(b(lambda v: (c * v * x).sum()))(x)), A, X)[1],
+    "closure under scan": lambda b: lax.scan(
+        lambda c, x: (c, jax.grad(b(lambda v: (c * v * x).sum()))(x)), A, X
+    )[1],
     "perturbations do not mix": lambda b: jax.grad(lambda x: x * jax.grad(b(lambda y: x * y))(1.0))(2.0),
 }
 
@@ -90,7 +100,9 @@ def test_nested_with(name, x64):
     assert_agree(jax.jit(lambda: nesting(pb.bridge))(), expected, f"{name}, jit")
 
 
-@pytest.mark.parametrize("name", ["grad", "hessian", "vmap of grad", "scan over", "value_and_grad", "closure"])
+@pytest.mark.parametrize(
+    "name", ["grad", "hessian", "vmap of grad", "scan over", "value_and_grad", "closure"]
+)
 def test_nested_in_single_precision(name):
     if name == "value_and_grad":
         x, a = X.astype(np.float32), A.astype(np.float32)
@@ -105,7 +117,9 @@ def test_nested_in_single_precision(name):
 @pytest.mark.parametrize("engine", ["transpose", "jax"])
 @pytest.mark.parametrize("name", ["grad", "hessian", "vmap of grad"])
 def test_every_engine_nests(engine, name, x64):
-    assert_agree(NESTINGS[name](functools.partial(pb.bridge, engine=engine)), NESTINGS[name](lambda f: f), name)
+    assert_agree(
+        NESTINGS[name](functools.partial(pb.bridge, engine=engine)), NESTINGS[name](lambda f: f), name
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
@@ -169,7 +183,7 @@ def test_integer_arguments_have_no_derivative():
     zero = np.zeros((), jax.dtypes.float0)
     dx, dn, dflag = pull((jnp.float32(1), zero))
     assert dx == 3 and dn.dtype == dflag.dtype == jax.dtypes.float0
-    primal, tangent = jax.jvp(g, (2.0, n, flag), (1.0, zero, zero))
+    _, tangent = jax.jvp(g, (2.0, n, flag), (1.0, zero, zero))
     assert tangent[0] == 3 and tangent[1].dtype == jax.dtypes.float0
     assert jax.grad(lambda x: g(x, n, flag)[0])(2.0) == 3
     with pytest.raises(TypeError, match="int32"):
@@ -239,7 +253,9 @@ def test_a_bound_lets_reverse_mode_through_a_while_loop(x64):
     g = pb.bridge(newton, while_bound=20)
     assert_agree(jax.grad(g)(2.0), np.asarray(0.5 / np.sqrt(2)), "grad", 1e-8)
     assert_agree(jax.jvp(g, (2.0,), (1.0,))[1], np.asarray(0.5 / np.sqrt(2)), "jvp", 1e-8)
-    counted = pb.bridge(lambda x: lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, jnp.sin(s[1])), (0, x))[1])
+    counted = pb.bridge(
+        lambda x: lax.while_loop(lambda s: s[0] < 5, lambda s: (s[0] + 1, jnp.sin(s[1])), (0, x))[1]
+    )
     expected = jax.grad(lambda x: lax.fori_loop(0, 5, lambda i, s: jnp.sin(s), x))(0.5)
     assert_agree(jax.grad(counted)(0.5), expected, "a known count needs no bound")
 

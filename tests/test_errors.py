@@ -208,7 +208,10 @@ def _fft(x):
         (_fft, "fft"),
         (lambda x: x + jax.random.normal(jax.random.key(0), x.shape), "random"),
         (lambda x: jnp.linalg.solve(x, x), "lu|triangular_solve|custom_linear_solve"),
-        (lambda x: jax.lax.conv_general_dilated(x[None, None], x[None, None], (1, 1), "SAME"), "conv_general"),
+        (
+            lambda x: jax.lax.conv_general_dilated(x[None, None], x[None, None], (1, 1), "SAME"),
+            "conv_general",
+        ),
         (_calling_back, "pure_callback"),
     ],
     ids=["cholesky", "fft", "random", "solve", "conv", "pure_callback"],
@@ -231,7 +234,9 @@ def test_refused_in_nested_bodies_too():
 # Programs
 
 
-@pytest.mark.parametrize("text", ["", "x = 1", "pybridge 1", "pybridge 1\nprogram f() {", b"pybridge 1", None])
+@pytest.mark.parametrize(
+    "text", ["", "x = 1", "pybridge 1", "pybridge 1\nprogram f() {", b"pybridge 1", None]
+)
 def test_text_that_is_no_program(text):
     with refused(pb.ProgramSyntaxError, ""):
         pb.parse(text)
@@ -243,7 +248,9 @@ def test_text_of_a_newer_version():
 
 
 def _ill_typed(equation: str) -> pb.Program:
-    return pb.parse(f"pybridge 1\nprogram f(%0: f32[3], %1: f32[2]) {{\n  {equation}  # model.py:3 (f)\n  return %2\n}}\n")
+    return pb.parse(
+        f"pybridge 1\nprogram f(%0: f32[3], %1: f32[2]) {{\n  {equation}  # model.py:3 (f)\n  return %2\n}}\n"
+    )
 
 
 @pytest.mark.parametrize(

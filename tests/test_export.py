@@ -41,9 +41,10 @@ def custom_calls(exported) -> set[str]:
 
 
 def elsewhere(path, code: str, *args) -> dict:
-    """Runs code in a process in which neither pybridge nor Julia can be had; `exported` is what the file holds.
+    """What code prints, as JSON, in a process that can have neither pybridge nor Julia.
 
-    It prints one line of JSON."""
+    `exported` is what the file holds there.
+    """
     prelude = """
         import importlib.abc, json, os, sys
         class Refuse(importlib.abc.MetaPathFinder):
@@ -63,7 +64,12 @@ def elsewhere(path, code: str, *args) -> dict:
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH",) and "JULIA" not in k}
     env["PATH"] = "/nowhere"
     done = subprocess.run(
-        [sys.executable, "-c", script, str(path), *args], env=env, cwd="/", capture_output=True, text=True, timeout=200
+        [sys.executable, "-c", script, str(path), *args],
+        env=env,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -100,7 +106,9 @@ def test_reloaded_without_pybridge(file):
         print(json.dumps([np.asarray(y).tolist() for y in exported.call(x, a)]))
     """
     found = elsewhere(path, code, json.dumps([X.tolist(), A.tolist()]))
-    assert_agree([np.float32(y) for y in found], jax.grad(lambda *x: wave(*x).sum(), (0, 1))(X, A), "elsewhere")
+    assert_agree(
+        [np.float32(y) for y in found], jax.grad(lambda *x: wave(*x).sum(), (0, 1))(X, A), "elsewhere"
+    )
 
 
 def test_a_symbolic_batch(file):
@@ -163,7 +171,9 @@ def test_programs_export_with_their_own_types():
     exported = pb.export(program, platforms=("cpu", "cuda"))()
     assert [str(a) for a in exported.in_avals] == ["float32[3,4]", "float32[4]", "float32[3,4]"]
     assert_agree(exported.call(X, A, X), jax.vjp(wave, X, A)[1](jnp.asarray(X)), "VJP")
-    assert_agree(pb.export(program)(X, A, X).call(X, A, X), jax.vjp(wave, X, A)[1](jnp.asarray(X)), "given arguments")
+    assert_agree(
+        pb.export(program)(X, A, X).call(X, A, X), jax.vjp(wave, X, A)[1](jnp.asarray(X)), "given arguments"
+    )
     spec = jax.ShapeDtypeStruct(jax_export.symbolic_shape("b, 4"), jnp.float32)
     symbolic = pb.export(pb.trace(wave)(spec, A).vjp())()
     assert_agree(symbolic.call(X, A, X), jax.vjp(wave, X, A)[1](jnp.asarray(X)), "symbolic")
@@ -189,7 +199,7 @@ def test_what_needs_a_runtime_library_is_refused():
     def solve(x):
         return jax.lax.linalg.lu(x)[0]
 
-    with pytest.raises(pb.UnsupportedPrimitive, match="lu|custom"):
+    with pytest.raises(pb.UnsupportedPrimitive, match=r"lu|custom"):
         pb.export(solve)(np.eye(3, dtype=np.float32))
     calls_back = lambda x: jax.pure_callback(np.sin, x, x)  # noqa: E731
     with pytest.raises(pb.UnsupportedPrimitive, match="pure_callback"):

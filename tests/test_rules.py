@@ -46,7 +46,9 @@ def from_both(x, y):
     return x * y, x + y
 
 
-from_both.defvjp(lambda x, y: (from_both(x, y), (x, y)), lambda res, ct: (5 * ct[0] * res[1], 7 * ct[1] * res[0]))
+from_both.defvjp(
+    lambda x, y: (from_both(x, y), (x, y)), lambda res, ct: (5 * ct[0] * res[1], 7 * ct[1] * res[0])
+)
 
 
 def twice(x):
@@ -93,9 +95,17 @@ def test_the_rule_runs_in_loops_and_checkpoints(name, x64):
     def loop(f):
         return lambda x: jax.lax.scan(lambda c, v: (f(c) * v, f(v)), x[0], x)[1].sum()
 
-    for build in (loop, lambda f: jax.checkpoint(total(f)), lambda f: lambda x: jax.lax.cond(x[0, 0] > 0, f, jnp.cos, x).sum()):
+    for build in (
+        loop,
+        lambda f: jax.checkpoint(total(f)),
+        lambda f: lambda x: jax.lax.cond(x[0, 0] > 0, f, jnp.cos, x).sum(),
+    ):
         assert_agree(jax.grad(pb.bridge(build(f)))(X), jax.grad(build(f))(X), "grad")
-        assert_agree(jax.grad(lambda x, b=build: jax.vmap(pb.bridge(b(f)))(x[None])[0])(X), jax.grad(build(f))(X), "vmap")
+        assert_agree(
+            jax.grad(lambda x, b=build: jax.vmap(pb.bridge(b(f)))(x[None])[0])(X),
+            jax.grad(build(f))(X),
+            "vmap",
+        )
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -110,7 +120,7 @@ def test_the_rule_runs_at_higher_orders(order, x64):
 
 
 def test_forward_over_reverse_of_a_rule_that_calls_its_function(x64):
-    """JAX refuses this, since `pulled` meets forward mode inside its own rule, though nothing needs its tangent."""
+    """JAX refuses: `pulled` meets forward mode inside its own rule, though nothing needs that tangent."""
     hvp = jax.jit(lambda x, dx: jax.jvp(jax.grad(total(pb.bridge(twice))), (x,), (dx,))[1])
     assert_agree(hvp(X, V), -6 * np.sin(X) * V * V, "hvp")
     with pytest.raises(TypeError, match="forward-mode"):
@@ -164,5 +174,9 @@ def test_what_is_emitted_is_not_merged_by_xla():
     p = pb.trace(jax.checkpoint(wave))(jnp.float32(1)).vjp(value=True)
     text = jax.jit(p.to_jax()).lower(jnp.float32(1), jnp.float32(1)).as_text()
     assert "optimization_barrier" in text
-    merged = pb.trace(functools.partial(jax.checkpoint, prevent_cse=False)(wave))(jnp.float32(1)).vjp(value=True)
-    assert "optimization_barrier" not in jax.jit(merged.to_jax()).lower(jnp.float32(1), jnp.float32(1)).as_text()
+    merged = pb.trace(functools.partial(jax.checkpoint, prevent_cse=False)(wave))(jnp.float32(1)).vjp(
+        value=True
+    )
+    assert (
+        "optimization_barrier" not in jax.jit(merged.to_jax()).lower(jnp.float32(1), jnp.float32(1)).as_text()
+    )

@@ -109,7 +109,7 @@ def _lower_remat(lowering, eqn, inputs):
 
 
 def _unwalled(body: Program) -> Program:
-    """The body without the wall that emission built in front of it, which the attribute `barrier` stands for."""
+    """The body without the wall that emission built in front, which the attribute `barrier` stands for."""
     first, *rest = body.equations or (None,)
     if first is None or first.op != "optimization_barrier" or first.inputs != body.inputs:
         return body

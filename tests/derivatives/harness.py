@@ -61,7 +61,7 @@ def _zeta_jvp(primals, tangents):
 
 
 def _scaled_sines(x):
-    """The case custom_jvp_in_scan without its scan, in which JAX forgets the rule before second derivatives."""
+    """The case custom_jvp_in_scan without its scan: there JAX forgets the rule before second derivatives."""
     carried, seen = x[0], []
     for row in x:
         seen.append(carried)
@@ -70,7 +70,7 @@ def _scaled_sines(x):
 
 
 def reference(case: Case) -> Callable:
-    """What JAX is to differentiate: the case's function, but for what JAX cannot do or does inconsistently."""
+    """What JAX is to differentiate: the case's function, but where JAX cannot or is inconsistent."""
     if family(case) == "custom_jvp_in_scan":
         return _scaled_sines
     return _zeta if case.op == "zeta" else case.f
@@ -98,9 +98,7 @@ class Setup:
         inputs = case.inputs()
         results = jax.tree.leaves(jax.eval_shape(case.f, *inputs))
         rng = case.rng("cotangent")
-        cotangents = tuple(
-            direction(rng, np.zeros(y.shape, y.dtype)) for y in results if not exact_dtype(y)
-        )
+        cotangents = tuple(direction(rng, np.zeros(y.shape, y.dtype)) for y in results if not exact_dtype(y))
         return cls(case, inputs, case.inputs("second"), case.tangents(), cotangents)
 
     @property
@@ -203,7 +201,9 @@ def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
     if setup.forward:
         jvp = program.jvp(active=case.active)
         count = len(program.outputs)
-        tangents = [t for t, y in zip(jvp.call(*args, *setup.tangents)[count:], program.output_types, strict=False)]
+        tangents = [
+            t for t, y in zip(jvp.call(*args, *setup.tangents)[count:], program.output_types, strict=False)
+        ]
         assert_agree(tangents, expected["jvp"], f"{case}: jvp, in Julia")
         transforms.normalize(jvp.optimize())
     if case.reverse:
@@ -212,7 +212,9 @@ def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
         assert_agree(results, expected["vjp"], f"{case}: vjp, in Julia")
         shorter = vjp.optimize()
         assert shorter.equation_count() <= vjp.equation_count()
-        assert_agree(shorter.call(*args, *setup.cotangents), expected["vjp"], f"{case}: optimised vjp, in Julia")
+        assert_agree(
+            shorter.call(*args, *setup.cotangents), expected["vjp"], f"{case}: optimised vjp, in Julia"
+        )
         transforms.normalize(vjp)
         transforms.normalize(shorter)
 

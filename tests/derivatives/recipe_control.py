@@ -2,8 +2,9 @@
 
 Each takes the operands, then functions of arrays made from nested recipes, then other parameters.
 
-`reference`: the same written out, with no loop, branch or checkpoint left. JAX needs it that way: it cannot run
-while loops backwards, and inside scan, cond and checkpoint it forgets custom_jvp rules before second derivatives.
+`reference`: the same written out, with no loop, branch or checkpoint left. JAX needs it that way: it cannot
+run while loops backwards, and inside scan, cond and checkpoint it forgets custom_jvp rules before second
+derivatives.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _switch(xs, *branches, reference):
 
 
 def _scan(xs, body, reverse, *, reference):
-    """The first operand is a constant, and the carry's start; the second is scanned over. A counter is carried too."""
+    """The first operand is a constant and the carry's start; the second is scanned over. There is a counter."""
     x, y = xs
 
     def step(carry, row):

@@ -41,7 +41,7 @@ class Recipe:
 
 
 def run(recipe: Recipe, *args, reference: bool = False) -> tuple[Any, ...]:
-    """The results for these arrays. `reference`: with while loops written as scans, for JAX's reverse mode."""
+    """The results for these arrays. `reference`: without control flow, see recipe_control."""
     values = list(args)
     for step in recipe.steps:
         values.extend(_apply(step, [values[i] for i in step.operands], reference))
@@ -55,7 +55,8 @@ def _apply(step: Step, xs: list[Any], reference: bool) -> tuple[Any, ...]:
         return (BINARY[step.op](xs[0], conform(xs[1], xs[0].shape)),)
     if step.op in CONTROL:
         runners = [
-            functools.partial(run, p, reference=reference) if isinstance(p, Recipe) else p for p in step.params
+            functools.partial(run, p, reference=reference) if isinstance(p, Recipe) else p
+            for p in step.params
         ]
         return tuple(CONTROL[step.op](xs, *runners, reference=reference))
     _, f = SHAPED[step.op] if step.op in SHAPED else SHAPED_BINARY[step.op]

@@ -56,9 +56,13 @@ def test_a_program_that_is_wrong_is_seen(name, monkeypatch):
     right = getattr(transforms, name)
 
     def scaled(program, active=None, **options):
-        return right(pb.trace(lambda *xs: jax.tree.map(lambda y: y * FACTOR, program.to_jax()(*xs)))(
-            *(jax.ShapeDtypeStruct(t.shape, np.float64) for t in program.input_types)
-        ), active, **options)
+        return right(
+            pb.trace(lambda *xs: jax.tree.map(lambda y: y * FACTOR, program.to_jax()(*xs)))(
+                *(jax.ShapeDtypeStruct(t.shape, np.float64) for t in program.input_types)
+            ),
+            active,
+            **options,
+        )
 
     monkeypatch.setattr(transforms, name, scaled)
     with pytest.raises(AssertionError, match=f"{name}, in Julia"):

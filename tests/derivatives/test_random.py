@@ -95,11 +95,15 @@ def _check_programs(example: Example, expected: dict) -> None:
         expected = expected | {"jvp": (*expected["value"], *expected["jvp"])}
     for name, program in programs.items():
         _check_text(program)
-        assert_agree(transforms.evaluate(program, *arguments[name]), expected[name], f"Julia's {name}", TOLERANCE)
+        assert_agree(
+            transforms.evaluate(program, *arguments[name]), expected[name], f"Julia's {name}", TOLERANCE
+        )
         shorter = program.optimize()
         _check_text(shorter)
         assert shorter.equation_count() <= program.equation_count(), name
-        assert_agree(transforms.evaluate(shorter, *arguments[name]), expected[name], f"optimised {name}", TOLERANCE)
+        assert_agree(
+            transforms.evaluate(shorter, *arguments[name]), expected[name], f"optimised {name}", TOLERANCE
+        )
     _check_nested(example, programs, expected)
     if example.forward:
         _check_transpose(example, p)

@@ -14,14 +14,16 @@ SCALAR = TensorType("f64")
 
 
 def chain(n: int) -> Program:
-    """n equations in which every value is used again a few steps later: cubes, sines and products of scalars."""
+    """n equations in which every value is used again a few steps later: sines, products and sums of scalars."""
     x = Var(0, SCALAR)
     values = [x]
     equations = []
     for k in range(n):
         out = Var(k + 1, SCALAR)
         a, b = values[-1], values[max(0, len(values) - 4)]
-        op, operands = [("sin", (a,)), ("mul", (a, b)), ("add", (b, a)), ("mul", (a, Literal(0.9, "f64")))][k % 4]
+        op, operands = [("sin", (a,)), ("mul", (a, b)), ("add", (b, a)), ("mul", (a, Literal(0.9, "f64")))][
+            k % 4
+        ]
         equations.append(Equation(op, operands, (out,), {}, f"loop.py:{k} (f)"))
         values.append(out)
     return Program("chain", (x,), tuple(equations), (values[-1],))
