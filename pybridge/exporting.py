@@ -59,7 +59,7 @@ def _refuse_custom_calls(exported: jax.export.Exported) -> None:
     called = set(re.findall(r"custom_call @(\w+)", exported.mlir_module())) - _ALLOWED_CALLS
     if called:
         raise UnsupportedPrimitive(
-            f"the exported module would call {', '.join(sorted(called))}, which only a process with the same "
-            "runtime library has. Leave these operations out of what is exported, or export for fewer platforms.",
+            f"the exported module would call {', '.join(sorted(called))}, which only a process with the "
+            "same runtime library has. Leave these operations out of what is exported, or export for fewer platforms.",
             primitive=sorted(called)[0],
         )

@@ -1,8 +1,8 @@
 """The one JAX primitive, `julia_call`: a Program applied to arrays.
 
-Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind that
-in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Running one re-emits it as lax
-operations (`execute="xla"`) or calls Julia (`execute="julia"`).
+Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind
+that in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Running one re-emits
+it as lax operations (`execute="xla"`) or calls Julia (`execute="julia"`).
 """
 
 from __future__ import annotations

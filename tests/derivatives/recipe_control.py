@@ -44,7 +44,7 @@ def _switch(xs, *branches, reference):
 
 
 def _scan(xs, body, reverse, *, reference):
-    """The first operand is a constant and the carry's start; the second is scanned over. There is a counter."""
+    """The first operand is a constant and the carry's start; the second is scanned over."""
     x, y = xs
 
     def step(carry, row):

@@ -14,7 +14,7 @@ SCALAR = TensorType("f64")
 
 
 def chain(n: int) -> Program:
-    """n equations in which every value is used again a few steps later: sines, products and sums of scalars."""
+    """n equations in which every value is used again a few steps later: sines, products and sums."""
     x = Var(0, SCALAR)
     values = [x]
     equations = []
