@@ -92,14 +92,16 @@ def export_seed(demo: Demo) -> None:
         exported = pb.export(derivative, platforms)()
         path = OUTPUT / f"seed_vjp_{name}.stablehlo"
         path.write_bytes(exported.serialize())
-        demo.console.print(f"{OUTPUT.name}/{path.name}: {path.stat().st_size} bytes for {', '.join(platforms)}")
+        demo.console.print(
+            f"{OUTPUT.name}/{path.name}: {path.stat().st_size} bytes for {', '.join(platforms)}"
+        )
         demo.check(f"no custom call in it ({name})", "custom_call" not in exported.mlir_module())
     found = _run_elsewhere(OUTPUT / "seed_vjp_cpu.stablehlo", (*args, cotangent))
     expected = jax.vjp(seed.f, *args)[1](cotangent)
     for name, mine, theirs in zip(("x", "a"), found, map(np.asarray, expected), strict=True):
         error = np.max(np.abs(mine - theirs)) / np.max(np.abs(theirs))
         demo.check(
-            f"run from its file without pybridge and Julia: cotangent of {name} within {error:.1e} of jax.vjp's",
+            f"run from its file without pybridge and Julia: cotangent of {name} {error:.1e} off jax.vjp's",
             error < CLOSE,
         )
 

@@ -1,6 +1,7 @@
 """Two forms of one function, from a discussion of what `jax.make_jaxpr` shows of a gradient.
 
-The second has the common subexpressions of the first written once, by hand. A good derivative compiler makes the same of both.
+The second has the common subexpressions of the first written once, by hand. A good derivative compiler makes
+the same of both.
 """
 
 import jax.numpy as jnp

@@ -1,6 +1,7 @@
 """Logistic regression by truncated Newton-CG, with its gradient and Hessian-vector products made in Julia.
 
-The data are scikit-learn's breast-cancer measurements: 569 tumours, 30 features. The optimum is checked against scipy's.
+The data are scikit-learn's breast-cancer measurements: 569 tumours, 30 features. The optimum is checked
+against scipy's.
 
     python examples/logistic_regression.py
 """
@@ -27,7 +28,8 @@ SAME_OPTIMUM = 1e-6  # how far two optima may be apart, in any weight
 def loss(weights, features, labels):
     """The mean negative log likelihood of labels of -1 and 1, and a ridge term."""
     margins = labels * (features @ weights)
-    return jnp.mean(jax.nn.softplus(-margins)) + 0.5 * REGULARISATION * jnp.sum(weights**2) / features.shape[0]
+    ridge = 0.5 * REGULARISATION * jnp.sum(weights**2)
+    return jnp.mean(jax.nn.softplus(-margins)) + ridge / features.shape[0]
 
 
 def data(dtype=np.float64):
@@ -73,7 +75,7 @@ def _conjugate_gradients(product: Callable, right: np.ndarray) -> tuple[np.ndarr
     size = np.linalg.norm(right)
     enough = size * min(0.5, np.sqrt(size))
     x, residual, direction = np.zeros_like(right), right, right
-    for used in range(1, 10 * len(right)):
+    for used in range(1, 10 * len(right)):  # noqa: B007 - the last one is the result
         h = product(direction)
         length = (residual @ residual) / (direction @ h)
         x, fresh = x + length * direction, residual - length * h
@@ -93,7 +95,7 @@ def _line_search(value: Callable, weights: np.ndarray, step: np.ndarray, slope: 
 
 
 def fit(features: np.ndarray, labels: np.ndarray, engine: str = "transpose") -> Fit:
-    """All derivatives come from `engine`; reverse mode for the gradient, forward over reverse for the products."""
+    """`engine` makes all derivatives: the gradient in reverse mode, products forward over reverse."""
     bridged = pb.bridge(loss, engine=engine)
     value = jax.jit(lambda w: bridged(w, features, labels))
     gradient = jax.jit(jax.grad(value))

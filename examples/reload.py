@@ -9,8 +9,8 @@ import sys
 
 sys.modules["pybridge"] = sys.modules["juliacall"] = None
 
-import jax.export
-import numpy as np
+import jax.export  # noqa: E402
+import numpy as np  # noqa: E402
 
 
 def main(function, inputs, outputs):

@@ -2,7 +2,8 @@
 
 A function is `module:function` or `path/to/file.py:function`. Its arguments are, in this order of preference,
 
-- given on the command line, each as a type (`f32[32,64]` for seeded normal random numbers, `f32[64]:0.5..2` for uniform ones
+- given on the command line, each as a type (`f32[32,64]` for seeded normal random numbers, `f32[64]:0.5..2`
+  for uniform ones
   between bounds, `i32[10]:0..5`), as a number (`1.5`, `3`, `-2`), or as a file (`@x.npy`);
 - the function's attribute `example_args`, a tuple or a function without arguments that returns one;
 - what the module's function `example_args(name)` returns for the function's name.
@@ -55,13 +56,15 @@ def example_arguments(name: str, specs: Sequence[str], seed: int) -> tuple[Calla
     if callable(offer):
         return f, tuple(offer(name.rpartition(":")[2]))
     raise UnknownOption(
-        f"no arguments for {name}: give types such as f32[32,64], or give the function an attribute `example_args` "
-        "or its module a function `example_args(name)`"
+        f"no arguments for {name}: give types such as f32[32,64], or give the function an attribute "
+        "`example_args` or its module a function `example_args(name)`"
     )
 
 
 def argument(spec: str, rng: np.random.Generator) -> Any:
-    """The argument that one word of the command line means. Raises UnknownOption for a word that means none."""
+    """The argument that one word of the command line means. Raises UnknownOption for a word that means
+    none.
+    """
     if spec.startswith("@"):
         return _from_file(Path(spec[1:]))
     if match := _TYPE.fullmatch(spec):
@@ -111,7 +114,9 @@ def _load_module(name: str) -> ModuleType:
     except ModuleNotFoundError as reason:
         if reason.name and not name.startswith(reason.name):
             raise  # the module is there, but misses one of its own
-        raise UnknownOption(f"there is no module {name!r} here; a file is named by its path, ending in .py") from None
+        raise UnknownOption(
+            f"there is no module {name!r} here; a file is named by its path, ending in .py"
+        ) from None
 
 
 def _load_file(path: Path) -> ModuleType:

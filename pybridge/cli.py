@@ -1,4 +1,4 @@
-"""The command `pybridge`. Exit status: 0 fine, 1 something failed or disagrees, 2 the command was used wrongly."""
+"""The command `pybridge`. Exit status: 0 fine, 1 something failed or disagrees, 2 it was used wrongly."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .errors import PyBridgeError, UnknownOption
 app = typer.Typer(
     help="The bridge between JAX and Julia's automatic differentiation.",
     epilog=(
-        "FUNCTION is module:function or path/to/file.py:function. ARGUMENTS are types for random numbers (f32[32,64], "
-        "f32[64]:0.5..2, i32[10]:0..5), numbers (1.5) or files (@x.npy); without any, the function's attribute "
-        "example_args or what its module's example_args(name) returns."
+        "FUNCTION is module:function or path/to/file.py:function. ARGUMENTS are types for random numbers "
+        "(f32[32,64], f32[64]:0.5..2, i32[10]:0..5), numbers (1.5) or files (@x.npy); without any, the "
+        "function's attribute example_args or what its module's example_args(name) returns."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -120,7 +120,7 @@ def compare(
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """Run every engine on a function and print one table. Status 1 if one disagrees, or if one named by --engines fails."""
+    """Run every engine on a function. Status 1 if one disagrees, or one named by --engines fails."""
     with _errors(debug):
         from .arguments import example_arguments
         from .compare import compare as run

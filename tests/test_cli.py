@@ -157,7 +157,7 @@ def test_types_become_random_numbers(spec, dtype, shape):
 def test_bounds_files_and_numbers(tmp_path):
     rng = np.random.default_rng(0)
     uniform = argument("f32[100]:0.5..2", rng)
-    assert 0.5 <= uniform.min() and uniform.max() <= 2 and uniform.std() > 0.1
+    assert uniform.min() >= 0.5 and uniform.max() <= 2 and uniform.std() > 0.1
     whole = argument("i32[100]:2..5", rng)
     assert set(whole.tolist()) == {2, 3, 4}
     np.save(tmp_path / "x.npy", whole)

@@ -54,7 +54,9 @@ def test_julia_sources_are_in_the_wheel(wheel):
 
 
 def test_the_wheel_works_where_nothing_else_is(wheel, tmp_path):
-    """pybridge itself comes from the wheel; its dependencies are this environment's, which saves a download."""
+    """pybridge itself comes from the wheel; its dependencies are this environment's, which saves a
+    download.
+    """
     place = tmp_path / "venv"
     venv.create(place, with_pip=False)
     site = Path(sysconfig.get_path("purelib", vars={"base": str(place), "platbase": str(place)}))

@@ -36,16 +36,17 @@ def compare(
 
     args: pytrees of arrays and numbers; integers among them are passed on but not differentiated.
     engines: names; all by default. `jax` is always among them, because the others are measured against it.
-    candidates: more implementations of `f` by name, with derivatives of their own, such as a hand-written custom_vjp.
+    candidates: more implementations of `f` by name, with derivatives of their own: a custom_vjp, say.
     seed: of the random tangents and cotangents.
-    repeats, budget: rounds of timing and about how many seconds they may take for each stage; 0 repeats for no times.
-    isolate: which engines run in a process of their own: those known to be able to end it (default), all but `jax`
-        (True), none (False). timeout: after so many seconds such a process is ended.
+    repeats, budget: rounds of timing, 0 for none, and about how many seconds they may take for a stage.
+    isolate: which engines run in a process of their own: those known to be able to end it (default), all
+        but `jax` (True), none (False). timeout: after so many seconds such a process is ended.
     rtol: the relative error that counts as agreement; by default what rounding explains (docs/compare.md).
     progress: called with what is being done.
 
-    An engine that is missing, fails, or takes its process down is a row that says why. Raises TracingError where `f` itself
-    cannot be traced, ArgumentError, NotDifferentiable and UnknownOption before anything runs.
+    An engine that is missing, fails, or takes its process down is a row that says why. Raises TracingError
+    where `f` itself cannot be traced, ArgumentError, NotDifferentiable and UnknownOption before anything
+    runs.
     """
     names = _names(engines, candidates or {})
     f, args = _closed(_plain(f), args, static_argnums)

@@ -45,7 +45,9 @@ class Comparison:
         for row in self.rows:
             if row.engine == engine:
                 return row
-        raise KeyError(f"no engine {engine!r} was compared; there are {', '.join(r.engine for r in self.rows)}")
+        raise KeyError(
+            f"no engine {engine!r} was compared; there are {', '.join(r.engine for r in self.rows)}"
+        )
 
     def agrees(self, rtol: float | None = None) -> bool:
         """Whether no engine that ran disagrees with the reference, and `jax` is not the only one that ran.
@@ -58,7 +60,9 @@ class Comparison:
 
     def _judged(self, rtol: float) -> tuple[Row, ...]:
         fresh = [replace(r, state="failed" if r.reasons else "agrees") if r.ran else r for r in self.rows]
-        return tuple(replace(r, state=judge(r, self["jax"], self.reference, self.epsilon, rtol)) for r in fresh)
+        return tuple(
+            replace(r, state=judge(r, self["jax"], self.reference, self.epsilon, rtol)) for r in fresh
+        )
 
     def first_disagreement(self, engine: str | None = None) -> Disagreement | None:
         """The first equation of the function's Program at which the engine's derivative leaves JAX's.

@@ -26,7 +26,8 @@ def count_equations(jaxpr: Any) -> int:
     """The equations of a jaxpr, closed or not."""
     inner = getattr(jaxpr, "jaxpr", jaxpr)
     return sum(
-        (eqn.primitive.name not in _CALLS) + sum(map(count_equations, _nested(eqn.params))) for eqn in inner.eqns
+        (eqn.primitive.name not in _CALLS) + sum(map(count_equations, _nested(eqn.params)))
+        for eqn in inner.eqns
     )
 
 

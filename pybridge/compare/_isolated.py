@@ -1,7 +1,7 @@
 """An engine measured in a process of its own, which may die or hang without taking this one along.
 
-The child gets the function as a Program, so anything that can be traced can be isolated: closures and functions typed at a
-prompt too. It leaves each result in a folder as soon as it has it.
+The child gets the function as a Program, so anything that can be traced can be isolated: closures and
+functions typed at a prompt too. It leaves each result in a folder as soon as it has it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ._problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came back. seconds: medians of value and VJP, of the engine and of `jax` beside it, where both ran."""
+    """What came back. seconds: by stage, medians of the engine and of `jax` beside it, where both ran."""
 
     measured: Measured
     seconds: Mapping[str, tuple[float, float]]
@@ -68,9 +68,17 @@ def _run(folder: Path, patience: float) -> str:
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # this process may hold most of an accelerator's memory
     }
     command = [sys.executable, "-m", "pybridge.compare._worker", str(folder)]
-    with (folder / "said").open("wb") as said, subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment, start_new_session=True
-    ) as child:
+    with (
+        (folder / "said").open("wb") as said,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            env=environment,
+            start_new_session=True,
+        ) as child,
+    ):
         try:
             code = child.wait(patience)
         except subprocess.TimeoutExpired:
@@ -93,7 +101,11 @@ def _last_words(folder: Path) -> str:
 
 def _answer(folder: Path, end: str) -> Answer:
     told = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json") if path.stem != "job"}
-    results = {s: tuple(_archive.load(folder / f"{s}.npz").values()) for s in STAGES if (folder / f"{s}.npz").exists()}
+    results = {
+        s: tuple(_archive.load(folder / f"{s}.npz").values())
+        for s in STAGES
+        if (folder / f"{s}.npz").exists()
+    }
     failures = {s: told[s]["failure"] for s in STAGES if s in told and told[s]["failure"]}
     if end:
         missing = [s for s in STAGES if s not in told]
@@ -105,5 +117,9 @@ def _answer(folder: Path, end: str) -> Answer:
 def stages(failures: Mapping[str, str]) -> Iterator[str]:
     """The failures as sentences; one that hit several stages alike is said once."""
     for reason in dict.fromkeys(failures.values()):
-        where = [stage.upper() if stage in ("vjp", "jvp") else stage for stage, r in failures.items() if r == reason]
+        where = [
+            stage.upper() if stage in ("vjp", "jvp") else stage
+            for stage, r in failures.items()
+            if r == reason
+        ]
         yield f"{', '.join(where)}: {reason}"

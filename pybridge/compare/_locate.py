@@ -26,8 +26,8 @@ Mode = Literal["jvp", "vjp"]
 class Disagreement:
     """index, equation, source: which equation of the function's Program, and the user's line.
 
-    mode: "jvp" where the equation's tangent differs; "vjp" where only the cotangents differ that come back through the
-        equations up to it.
+    mode: "jvp" where the equation's tangent differs; "vjp" where only the cotangents differ that come back
+        through the equations up to it.
     error: the largest relative difference from JAX, or None where the engine failed; then `reason` says how.
     """
 
@@ -47,8 +47,9 @@ class Disagreement:
 def first_disagreement(task: Problem, engine: str, rtol: float | None) -> Disagreement | None:
     """Differentiates the Program's prefixes by the engine and by JAX at the same precision, shortest first.
 
-    Prefix k gives the results of equation k. The tangents of all equations come from one evaluation; cotangents take two
-    compilations an equation, so a long Program takes its time. Runs the engine in this process.
+    Prefix k gives the results of equation k. The tangents of all equations come from one evaluation;
+    cotangents take two compilations an equation, so a long Program takes its time. Runs the engine in this
+    process.
     """
     if engine not in ENGINES:
         raise UnknownOption(f"{engine!r} is no engine; only engines can be followed equation by equation")

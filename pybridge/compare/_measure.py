@@ -1,4 +1,4 @@
-"""One engine's numbers: its first gradient, timed, then its value and its JVP, each of which may fail alone."""
+"""One engine's numbers: its first gradient, timed, then value and JVP, each of which may fail alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STAGES: tuple[Stage, ...] = ("vjp", "value", "jvp")  # the gradient first, so th
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """results: by stage. failures: by stage, the exception's kind and first line. calls: what can be timed."""
+    """results and failures (an exception's kind and first line): by stage. calls: what can be timed."""
 
     results: Mapping[str, Arrays] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +84,8 @@ def thunk(stage: Stage, g: Callable, problem: Problem) -> Callable[[], tuple]:
     def vjp(xs, rest, us):
         return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
 
-    function, directions = {"value": (value, ()), "jvp": (jvp, (tangents,)), "vjp": (vjp, (cotangents,))}[stage]
+    choices = {"value": (value, ()), "jvp": (jvp, (tangents,)), "vjp": (vjp, (cotangents,))}
+    function, directions = choices[stage]
     jitted = jax.jit(function)
     return lambda: jitted(point, others, *directions)
 

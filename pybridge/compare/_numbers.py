@@ -39,7 +39,7 @@ def ratio(difference: float, scale: float) -> float:
 
 
 def pairing(u: Wide, v: Wide) -> float:
-    """Re sum(u v), in which JAX's VJP is the transpose of its JVP, for complex numbers too: nothing is conjugated."""
+    """Re sum(u v), without conjugation: so JAX's VJP is the transpose of its JVP, complex ones too."""
     return float(sum(np.sum((a * b).real) for a, b in zip(u, v, strict=True)))
 
 
@@ -48,7 +48,10 @@ def norm(arrays: Wide) -> float:
 
 
 def adjoint_error(u: Wide, jv: Wide, jtu: Wide, v: Wide) -> float | None:
-    """|<u, Jv> - <J'u, v>| relative to the larger, or to the terms' own size where they cancel; None with NaN in it."""
+    """|<u, Jv> - <J'u, v>| relative to the larger, or to their terms' size where these cancel.
+
+    None where NaN or infinity is among them.
+    """
     left, right = pairing(u, jv), pairing(jtu, v)
     size = norm([a * b for a, b in zip(u, jv, strict=True)])
     difference = abs(left - right)

@@ -1,4 +1,4 @@
-"""What is compared: a function at a point, with a random direction for every input and result that has one."""
+"""What is compared: a function at a point, with random directions for its inputs and results."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Problem:
 
     @property
     def epsilon(self) -> float:
-        """The unit roundoff of the coarsest precision among the inputs and results that are differentiated."""
+        """The unit roundoff of the coarsest precision among what is differentiated."""
         return max(float(jnp.finfo(x.dtype).eps) for x in (*self.tangents, *self.cotangents))
 
     def flat(self, g: Callable) -> Callable[..., tuple]:
@@ -75,10 +75,16 @@ def problem(f: Callable, args: tuple, seed: int) -> Problem:
     active = tuple(i for i, x in enumerate(leaves) if is_inexact(x))
     name = getattr(f, "__name__", type(f).__name__)
     if not active:
-        raise NotDifferentiable(f"{name} has no derivatives to compare: none of its arguments is a float or complex")
-    results = [y for y in jax.tree.leaves(jax.eval_shape(f, *jax.tree.unflatten(tree, leaves))) if is_inexact(y)]
+        raise NotDifferentiable(
+            f"{name} has no derivatives to compare: none of its arguments is a float or complex"
+        )
+    results = [
+        y for y in jax.tree.leaves(jax.eval_shape(f, *jax.tree.unflatten(tree, leaves))) if is_inexact(y)
+    ]
     if not results:
-        raise NotDifferentiable(f"{name} has no derivatives to compare: none of its results is a float or complex")
+        raise NotDifferentiable(
+            f"{name} has no derivatives to compare: none of its results is a float or complex"
+        )
     rng = np.random.default_rng(seed)
     tangents = tuple(_normal(rng, jnp.asarray(leaves[i])) for i in active)
     cotangents = tuple(_normal(rng, y) for y in results)

@@ -38,7 +38,8 @@ def exact(problem: Problem) -> Exact:
         with jax.enable_x64(True):
             return _evaluate(problem, widened, "float64")
     except Exception as reason:
-        note = f"the function does not run in float64 ({first_line(reason)}); the reference has its own precision"
+        why = first_line(reason)
+        note = f"the function does not run in float64 ({why}); the reference has its own precision"
         return _evaluate(problem, np.asarray, "as given", note)
 
 
@@ -69,9 +70,7 @@ def _evaluate(problem: Problem, change: Callable, precision: str, *notes: str) -
     vjp, no_vjp = _attempt("VJP", lambda: backward(point, problem.others, cotangents))
     narrow = sorted({str(y.dtype) for y in value if y.dtype not in _DOUBLE}) if double else []
     own = [f"the function itself returns {', '.join(narrow)} for float64 inputs"] if narrow else []
-    return Exact(
-        tuple(map(widened, value)), jvp, vjp, along, precision, (*notes, *own, *no_jvp, *no_vjp)
-    )
+    return Exact(tuple(map(widened, value)), jvp, vjp, along, precision, (*notes, *own, *no_jvp, *no_vjp))
 
 
 def _attempt(name: str, derive: Callable[[], tuple]) -> tuple[Arrays | None, list[str]]:

@@ -26,11 +26,11 @@ class Error:
 
 @dataclass(frozen=True)
 class Taylor:
-    """How fast |f(x + hv) - f(x) - h Jv| falls with h: as h^order; 2 for a right derivative, 1 for a wrong one.
+    """How fast |f(x + hv) - f(x) - h Jv| falls with h: as h^order, 2 if Jv is right and 1 if it is wrong.
 
     order: None where too few steps stand out from rounding.
     points: how many steps the order was fitted to.
-    exact: the remainder is lost in rounding at every step, as for a linear function with the right derivative.
+    exact: the remainder is lost in rounding at every step, as for a linear function's right derivative.
     """
 
     order: float | None
@@ -111,8 +111,8 @@ def tolerance(epsilon: float) -> float:
 def judge(row: Row, baseline: Row, reference: Reference, epsilon: float, rtol: float | None = None) -> State:
     """Whether a row agrees with the reference.
 
-    An error counts as rounding up to `rtol` (`tolerance` by default), or ten times what JAX itself makes at the same
-    precision: some functions magnify rounding.
+    An error counts as rounding up to `rtol` (`tolerance` by default), or ten times what JAX itself makes
+    at the same precision: some functions magnify rounding.
     """
     if not row.ran:
         return row.state

@@ -43,7 +43,11 @@ class Session:
             if alone:
                 self._take_isolated(name, timeout)
             else:
-                self.take(name, measure(candidate(name, self.problem.f), self.problem), _equations(name, self.problem))
+                self.take(
+                    name,
+                    measure(candidate(name, self.problem.f), self.problem),
+                    _equations(name, self.problem),
+                )
         except Exception as reason:
             told = first_line(reason)
             self.rows[name] = Row(name, "failed", (f"cannot be isolated: {told}" if alone else told,))
@@ -80,7 +84,9 @@ class Session:
         found: dict[str, dict[str, float]] = {}
         for stage in ("value", "vjp"):
             calls = {name: m.calls[stage] for name, m in self.measured.items() if stage in m.calls}
-            for name, seconds in zip(calls, interleaved(list(calls.values()), self.repeats, self.budget), strict=True):
+            for name, seconds in zip(
+                calls, interleaved(list(calls.values()), self.repeats, self.budget), strict=True
+            ):
                 found.setdefault(name, {})[stage] = seconds
         baseline = found.get(BASELINE, {})
         for name, seconds in found.items():
@@ -98,7 +104,11 @@ class Session:
             self.exact.notes,
         )
         rows = [
-            replace(row, taylor_jvp=orders.orders.get(f"jvp of {name}"), taylor_vjp=orders.orders.get(f"vjp of {name}"))
+            replace(
+                row,
+                taylor_jvp=orders.orders.get(f"jvp of {name}"),
+                taylor_vjp=orders.orders.get(f"vjp of {name}"),
+            )
             for name, row in self.rows.items()
         ]
         baseline = next(row for row in rows if row.engine == BASELINE)
@@ -106,7 +116,9 @@ class Session:
         return reference, tuple(judged)
 
     def _sweep(self) -> Sweep:
-        """JAX's own rounding error, at the engines' precision, tells how much noise to expect in their derivatives."""
+        """JAX's own rounding error, at the engines' precision, tells how much noise to expect in their
+        derivatives.
+        """
         task, exact = self.problem, self.exact
         tangents = [widened(v) for v in task.tangents]
         own = self.measured.get(BASELINE, Measured()).results
@@ -139,15 +151,22 @@ def _noise(found: Sequence, jax_found: Sequence | None, expected: Sequence | Non
 
 
 def _scale(task: Problem) -> float:
-    """The largest step: small beside the point, so that a logarithm's argument stays positive where it can."""
-    point, direction = _numbers.norm([widened(jnp.asarray(x)) for x in task.point]), _numbers.norm(task.tangents)
+    """The largest step: small beside the point, so that a logarithm's argument stays positive where it
+    can.
+    """
+    point, direction = (
+        _numbers.norm([widened(jnp.asarray(x)) for x in task.point]),
+        _numbers.norm(task.tangents),
+    )
     return min(1.0, point / direction) if point and direction and np.isfinite(point) else 1.0
 
 
 def _adjoint(task: Problem, jvp: Sequence | None, vjp: Sequence | None) -> float | None:
     if jvp is None or vjp is None:
         return None
-    return _numbers.adjoint_error([widened(u) for u in task.cotangents], jvp, vjp, [widened(v) for v in task.tangents])
+    return _numbers.adjoint_error(
+        [widened(u) for u in task.cotangents], jvp, vjp, [widened(v) for v in task.tangents]
+    )
 
 
 def _times(pairs: Mapping[str, tuple[float, float | None]]) -> Times | None:

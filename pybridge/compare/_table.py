@@ -85,14 +85,15 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
     difference = _NONE if r.finite_difference is None else f"{r.finite_difference:.1e}"
     yield Text(
         f"Errors: largest absolute, largest relative, against JAX in {r.precision}. That reference itself: "
-        f"{difference} off central differences, Taylor order {r.taylor_jvp} (JVP) and {r.taylor_vjp} (VJP); 2 is right."
+        f"{difference} off central differences, Taylor order {r.taylor_jvp} (JVP) and {r.taylor_vjp} (VJP); "
+        "2 is right."
     )
     for row in comparison.rows:
         for reason in row.reasons:
             yield Text.assemble((f"{row.engine} {row.state}", _COLOURS[row.state]), f": {reason}")
     for row in comparison.rows:
         if row.isolated:
-            yield Text(f"{row.engine} ran in a process of its own; its times are beside those of jax in that process.")
+            yield Text(f"{row.engine} ran in a process of its own, with its times beside those of jax there.")
     yield from (Text(f"Note: {note}.") for note in _remarks(comparison))
     if comparison.machine:
         yield Text(", ".join(f"{key} {value}" for key, value in comparison.machine.items()), style="dim")
@@ -103,8 +104,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     orders = (comparison.reference.taylor_jvp.order, comparison.reference.taylor_vjp.order)
     if any(order is not None and order < 1.5 for order in orders):
         yield (
-            "the reference's derivative is not that of its value: expected with stop_gradient, rounding or a custom "
-            "rule that approximates, an error otherwise"
+            "the reference's derivative is not that of its value: expected with stop_gradient, rounding "
+            "or a custom rule that approximates, an error otherwise"
         )
     for row in comparison.rows:
         if row.value and row.value.nonfinite:

@@ -1,7 +1,7 @@
 """Derivatives against differences of the function: a check that shares nothing with any engine.
 
-For a smooth f and its derivative, r(h) = |f(x + hv) - f(x) - h Jv| falls as h^2; with a wrong Jv it falls as h. No single
-step shows this, so h sweeps over many, and the order is the slope of log r over log h.
+For a smooth f and its derivative, r(h) = |f(x + hv) - f(x) - h Jv| falls as h^2; with a wrong Jv it falls
+as h. No single step shows this, so h sweeps over many, and the order is the slope of log r over log h.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Directional:
 
 @dataclass(frozen=True)
 class Sweep:
-    """orders: by the names that the derivatives were given. central: the best relative error of the reference."""
+    """orders: by the names that the derivatives were given. central: the best relative error of the
+    reference.
+    """
 
     orders: Mapping[str, Taylor]
     central: float | None

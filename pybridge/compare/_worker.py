@@ -1,4 +1,4 @@
-"""The other end of `_isolated`: `python -m pybridge.compare._worker FOLDER` measures one engine and leaves the results there."""
+"""The other end of `_isolated`: measures one engine and leaves the results in the folder that it is given."""
 
 from __future__ import annotations
 

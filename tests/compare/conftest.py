@@ -9,7 +9,6 @@ import wrong_engines
 from pybridge.engines import ENGINES
 
 
-
 @pytest.fixture
 def engines(monkeypatch):
     """The engines that are wrong on purpose, among the others for one test."""
@@ -25,7 +24,9 @@ def engines(monkeypatch):
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """Puts a package in the place of enzyme-ad, in child processes too; `body` is what its one function does."""
+    """Puts a package in the place of enzyme-ad, in child processes too; `body` is what its one function
+    does.
+    """
 
     def install(body: str) -> None:
         package = tmp_path / "enzyme_ad"

@@ -161,7 +161,7 @@ def test_what_cannot_be_compared_is_one_clear_exception(f, args, error):
 
 
 def test_unknown_names():
-    with pytest.raises(pb.UnknownOption, match="'enzime'.*'transpose'"):
+    with pytest.raises(pb.UnknownOption, match=r"'enzime'.*'transpose'"):
         quick(seed, X, A, engines=["enzime"])
     with pytest.raises(pb.UnknownOption, match="candidate"):
         quick(seed, X, A, candidates={"jax": seed})

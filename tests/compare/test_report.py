@@ -29,7 +29,9 @@ print(result)
 
 
 def test_pictures_and_pages_are_made_with_julia_in_the_process(tmp_path):
-    """In a process of its own: libraries loaded after libjulia have been seen to abort (matplotlib's ft2font)."""
+    """In a process of its own: libraries loaded after libjulia have been seen to abort (matplotlib's
+    ft2font).
+    """
     command = [sys.executable, "-c", AFTER_JULIA, str(tmp_path / "report")]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
