@@ -60,6 +60,7 @@ def _refuse_custom_calls(exported: jax.export.Exported) -> None:
     if called:
         raise UnsupportedPrimitive(
             f"the exported module would call {', '.join(sorted(called))}, which only a process with the "
-            "same runtime library has. Leave these operations out of what is exported, or export for fewer platforms.",
+            "same runtime library has. Leave these operations out of what is exported, or export for fewer "
+            "platforms.",
             primitive=sorted(called)[0],
         )

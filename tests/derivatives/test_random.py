@@ -117,7 +117,7 @@ def _check_text(program: pb.Program) -> None:
 
 
 def _check_nested(example: Example, programs: dict, expected: dict) -> None:
-    """Derivatives of derivatives typecheck; forward over reverse has the value that JAX finds."""
+    """Derivatives of derivatives typecheck; forward over reverse is JAX's, reverse over reverse its adjoint."""
     n = len(example.x)
     vjp = programs["vjp"]
     active = range(n)
@@ -125,12 +125,23 @@ def _check_nested(example: Example, programs: dict, expected: dict) -> None:
     _check_text(hvp)
     found = transforms.evaluate(hvp, *example.x, *example.ct, *example.dx)
     assert_agree(found, (*expected["vjp"], *expected["hvp"]), "Julia's hvp", TOLERANCE)
-    nested = [transforms.vjp(vjp, active)]
-    if "jvp" in programs:
-        nested.append(transforms.vjp(programs["jvp"], active))
+    reverse = transforms.vjp(vjp, active)
+    nested = [reverse] if not example.forward else [reverse, transforms.vjp(programs["jvp"], active)]
     for program in nested:
         _check_text(program)
         _check_text(program.optimize())
+    w = [np.cos(1 + np.arange(x.size)).reshape(x.shape) for x in example.x]
+    pulled = transforms.evaluate(reverse.optimize(), *example.x, *example.ct, *w)
+    _assert_adjoint(w, expected["hvp"], pulled, example.dx)
+
+
+def _assert_adjoint(v, pushed, pulled, u) -> None:
+    """⟨v, A u⟩ = ⟨Aᵀ v, u⟩, where A u and Aᵀ v are given."""
+    left = sum(np.vdot(a, b) for a, b in zip(v, pushed, strict=True))
+    right = sum(np.vdot(a, b) for a, b in zip(pulled, u, strict=True))
+    pairs = [*zip(v, pushed, strict=True), *zip(pulled, u, strict=True)]
+    size = 1 + sum(np.abs(a).sum() * np.abs(b).max(initial=0) for a, b in pairs)
+    assert abs(left - right) <= TOLERANCE * size, (left, right)
 
 
 def _check_transpose(example: Example, p: pb.Program) -> None:
@@ -146,7 +157,4 @@ def _check_transpose(example: Example, p: pb.Program) -> None:
     backward = transforms.transpose(lin.linear, range(r, r + len(example.x)))
     _check_text(backward)
     jtv = transforms.evaluate(backward, *residuals, *v)
-    left = sum(np.vdot(a, b) for a, b in zip(v, ju, strict=True))
-    right = sum(np.vdot(a, b) for a, b in zip(jtv, example.dx, strict=True))
-    size = 1 + sum(np.abs(a * b).sum() for a, b in zip(v, ju, strict=True))
-    assert abs(left - right) <= TOLERANCE * size, (left, right)
+    _assert_adjoint(v, ju, jtv, example.dx)
