@@ -117,7 +117,7 @@ def _check_text(program: pb.Program) -> None:
 
 
 def _check_nested(example: Example, programs: dict, expected: dict) -> None:
-    """Derivatives of derivatives typecheck; forward over reverse is JAX's, reverse over reverse its adjoint."""
+    """Derivatives of derivatives typecheck; forward over reverse is as in JAX, with its adjoint."""
     n = len(example.x)
     vjp = programs["vjp"]
     active = range(n)
