@@ -9,6 +9,7 @@ from __future__ import annotations
 import cases_arrays
 import cases_control
 import cases_elementwise
+import cases_linalg
 import cases_reductions
 from casekit import Case
 
@@ -16,6 +17,7 @@ CASES: list[Case] = [
     *cases_elementwise.CASES,
     *cases_arrays.CASES,
     *cases_reductions.CASES,
+    *cases_linalg.CASES,
     *cases_control.CASES,
 ]
 

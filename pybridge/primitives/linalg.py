@@ -1,4 +1,4 @@
-"""Products of arrays."""
+"""Products of arrays, triangular systems and factorisations."""
 
 from __future__ import annotations
 
@@ -54,6 +54,18 @@ def _products(eqn):
     }
 
 
+_SOLVE_ATTRS = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
+
+
+def _solving(eqn):
+    return {name: bool(eqn.params[name]) for name in _SOLVE_ATTRS}
+
+
+def _cholesky(x):
+    """Symmetrizing the operand, where it was asked for, is in equations of its own."""
+    return lax.linalg.cholesky(x, symmetrize_input=False)
+
+
 ROWS = [
     Row(
         "dot_general",
@@ -61,4 +73,6 @@ ROWS = [
         ("lhs_contract", "rhs_contract", "lhs_batch", "rhs_batch", "dtype", "precision"),
         _products,
     ),
+    Row("triangular_solve", lax.linalg.triangular_solve, _SOLVE_ATTRS, _solving),
+    Row("cholesky", _cholesky),
 ]
