@@ -14,7 +14,7 @@ from . import compat
 from .engines import ENGINES, Engine, Options
 from .errors import ArgumentError, UnknownOption
 from .program import Program
-from .tracing import hoisted_trace, static_positions
+from .tracing import check_bound, hoisted_trace, static_positions
 
 EXECUTES = ("auto", "xla", "julia")
 
@@ -49,8 +49,7 @@ def bridge(
         )
     chosen = _engine(engine)
     options = Options(_execute(execute, chosen))
-    if while_bound is not None and (type(while_bound) is not int or while_bound < 0):
-        raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
+    check_bound(while_bound)
     if not callable(f):
         raise UnknownOption(f"bridge takes a function, got {type(f).__name__}")
     static = static_positions(static_argnums)

@@ -17,12 +17,14 @@ from .lowering import lower
 from .program import Equation, Program, Structure
 
 
-def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[..., Program]:
+def trace(
+    f: Callable, *, static_argnums: int | Sequence[int] = (), while_bound: int | None = None
+) -> Callable[..., Program]:
     """`trace(f)(*args, **kwargs)` is the Program of `f` for arguments of those shapes and dtypes.
 
     Arguments are pytrees of arrays, numbers or `jax.ShapeDtypeStruct`s, whose dimensions may be symbolic
     (`jax.export.symbolic_shape`). Those in `static_argnums` are closed over: the Program is called
-    without them.
+    without them. `while_bound` is a promise about the trips of every `lax.while_loop`, as for `bridge`.
 
     Raises TracingError, with JAX's reason and the user's line, where JAX cannot trace `f`;
     UnsupportedPrimitive for an operation that Programs lack; SideEffectError for callbacks, prints and
@@ -31,6 +33,7 @@ def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[
     if not callable(f):
         raise ArgumentError(f"trace takes a function, got {type(f).__name__}")
     static = static_positions(static_argnums)
+    check_bound(while_bound)
 
     @functools.wraps(f)
     def traced(*args, **kwargs) -> Program:
@@ -39,7 +42,10 @@ def trace(f: Callable, *, static_argnums: int | Sequence[int] = ()) -> Callable[
         closed = _close_over(f, args, positions)
         jaxpr, out_tree = _make_jaxpr(closed, f, dynamic, kwargs)
         structure = Structure(jax.tree.structure((dynamic, kwargs)), out_tree)
-        return replace(lower(jaxpr, name=program_name(f)), structure=structure)
+        program = lower(jaxpr, name=program_name(f))
+        if while_bound is not None:
+            program = _with_bound(program, while_bound)
+        return replace(program, structure=structure)
 
     return traced
 
@@ -50,6 +56,12 @@ def static_positions(static_argnums: Any) -> tuple[int, ...]:
     if not all(type(n) is int for n in given):
         raise UnknownOption(f"static_argnums must be the positions of arguments, got {static_argnums!r}")
     return tuple(given)
+
+
+def check_bound(while_bound: Any) -> None:
+    """Raises UnknownOption unless it is a number of trips or None."""
+    if while_bound is not None and (type(while_bound) is not int or while_bound < 0):
+        raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
 
 
 def hoisted_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int], while_bound: int | None):

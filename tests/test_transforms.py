@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import pybridge as pb
 
@@ -83,3 +84,15 @@ def test_every_program_and_answer_can_be_kept(tmp_path, monkeypatch):
     (request,), (answer,) = (sorted((tmp_path / "dump").glob(f"*-vjp-*.{kind}.txt")) for kind in ("in", "out"))
     assert pb.parse(request.read_text().partition("\n")[2]) == p
     assert pb.parse(answer.read_text()) == v
+
+
+def test_a_bound_on_the_trips_lets_reverse_mode_through_a_traced_loop():
+    def halve(x):
+        return lax.while_loop(lambda y: y > 0.3, lambda y: y * 0.5, x)
+
+    unbounded, bounded = pb.trace(halve)(1.0), pb.trace(halve, while_bound=4)(1.0)
+    with pytest.raises(pb.NotDifferentiable, match="while_bound"):
+        unbounded.vjp()
+    assert bounded.vjp().call(1.0, 1.0) == (0.25,)
+    with pytest.raises(pb.UnknownOption, match="while_bound"):
+        pb.trace(halve, while_bound=-1)
