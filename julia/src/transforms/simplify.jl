@@ -6,7 +6,7 @@
 Operands replaced by what they are known to equal, identities applied (rules/identities.jl), elementwise equations of literals
 folded, equal equations merged."""
 function simplified(p::Program)
-    pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Any,Vector{Atom}}(), IdDict{Var,Int}(), Equation[])
+    pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Any,Vector{Atom}}(), IdDict{Var,Int}(), use_counts(p), Equation[])
     for v in p.inputs
         number!(pass, v)
         pass.env[v] = v
@@ -23,6 +23,7 @@ struct SimplifyPass
     definition::IdDict{Var,Equation}
     seen::Dict{Any,Vector{Atom}}            # equations by what they compute -> their results
     number::IdDict{Var,Int}
+    uses::IdDict{Var,Int}                   # of each result, with those of the results that it replaces
     equations::Vector{Equation}
 end
 
@@ -33,14 +34,22 @@ function simplify_equation!(pass::SimplifyPass, e::Equation)
     results = simpler(pass, e)
     for (v, a) in zip(e.outputs, results)
         pass.env[v] = a
+        a isa Var && a !== v && (pass.uses[a] = get(pass.uses, a, 0) + get(pass.uses, v, 0))
     end
 end
+
+"What identities may ask about an atom: `definition(a)`, the equation that binds it or nothing, and whether it is used once."
+struct Definitions
+    pass::SimplifyPass
+end
+(d::Definitions)(a) = a isa Var ? get(d.pass.definition, a, nothing) : nothing
+used_once(d::Definitions, a) = get(d.pass.uses, a, 0) == 1
 
 "The atoms that stand for the equation's results, appending what they need."
 function simpler(pass::SimplifyPass, e::Equation)
     e = literal_operands(pass, e)
     if length(e.outputs) == 1
-        definition(a) = a isa Var ? get(pass.definition, a, nothing) : nothing
+        definition = Definitions(pass)
         replacement = folded(e)
         replacement === nothing && (replacement = simplify(e.op, e, e.inputs, definition))
         replacement isa Vector{Equation} && return simpler_chain!(pass, replacement)

@@ -58,6 +58,13 @@ end
     @test run(optimized(kahan), x) == run(program(kahan), x) == [fill(1.0), fill(-1e-17)]
 end
 
+@testset "no equation more: a sign that is used twice stays where it is" begin
+    p = "(%0: f64[], %1: f64[]) { %2: f64[] = neg %0 %3: f64[] = mul %2 %1 %4: f64[] = sin %2 return %3 %4 }"
+    @test names_of(optimized(p)) == [:neg, :mul, :sin]
+    twins = "(%0: f64[], %1: f64[]) { %2: f64[] = neg %0 %3: f64[] = neg %0 %4: f64[] = mul %2 %1 %5: f64[] = div %3 %1 %6: f64[] = sin %3 return %4 %5 %6 }"
+    @test length(names_of(optimized(twins))) <= 5
+end
+
 @testset "constants of different dtypes are different, whatever Julia thinks of 0 == false" begin
     p = optimized("""() {
       %0: i64[1] = constant {value=[0]}
