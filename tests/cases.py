@@ -11,6 +11,7 @@ import cases_control
 import cases_elementwise
 import cases_linalg
 import cases_reductions
+import cases_windows
 from casekit import Case
 
 CASES: list[Case] = [
@@ -18,6 +19,7 @@ CASES: list[Case] = [
     *cases_arrays.CASES,
     *cases_reductions.CASES,
     *cases_linalg.CASES,
+    *cases_windows.CASES,
     *cases_control.CASES,
 ]
 

@@ -6,7 +6,7 @@ becomes of it. Adding a primitive is adding a row here and a rule in Julia.
 
 from __future__ import annotations
 
-from . import control, elementwise, fourier, indexing, linalg, reductions, structural
+from . import control, elementwise, fourier, indexing, linalg, reductions, structural, windows
 from .decompositions import DECOMPOSITIONS
 from .row import Row
 
@@ -14,7 +14,7 @@ __all__ = ["DECOMPOSITIONS", "LOWERINGS", "TABLE", "Row"]
 
 TABLE: dict[str, Row] = {
     row.op: row
-    for family in (elementwise, structural, indexing, reductions, linalg, fourier, control)
+    for family in (elementwise, structural, indexing, reductions, linalg, fourier, windows, control)
     for row in family.ROWS
 }
 

@@ -36,7 +36,10 @@ end
 rounded(T::DataType, y) = convert(Array{T}, y)
 rounded(::Type{Bool}, y) = y .!= 0
 
-function jvp(op::DotGeneral, b, eqn, x, ẋ)
+jvp(op::DotGeneral, b, eqn, x, ẋ) = product_rule(op, b, eqn, x, ẋ)
+
+"The forward rule of everything bilinear: ẏ = op(ẋ₁, x₂) + op(x₁, ẋ₂)."
+function product_rule(op::Primitive, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)
     product(l, r) = l === nothing || r === nothing ? nothing : emit!(b, op, Atom[l, r], eqn.attrs)[1]
     y, MaybeAtom[add_maybe(b, product(ẋ[1], x[2]), product(x[1], ẋ[2]))]

@@ -1,0 +1,85 @@
+"""Cases of convolutions and windowed reductions."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from casekit import ANY, WIDE, ints, real, rows
+from jax import lax
+
+
+def _convolution(x_shape, w_shape, strides, padding, dtypes="f32", *, name, **more):
+    def f(x, w):
+        return lax.conv_general_dilated(x, w, strides, padding, **more)
+
+    x, w = real(-2, 2, x_shape), real(-2, 2, w_shape)
+    return rows("conv_general_dilated", dtypes, f, x, w, active=(0, 1), name=name)
+
+
+_NHWC = ("NHWC", "HWIO", "NHWC")
+
+_CONVOLUTIONS = [
+    *_convolution((2, 3, 5, 4), (4, 3, 3, 2), (1, 1), "SAME", ANY, name=""),
+    *_convolution((1, 2, 7), (3, 2, 2), (2,), [(1, 2)], "f32 c64", name="_strided"),
+    *_convolution((1, 2, 5), (3, 2, 2), (1,), [(-1, -1)], name="_negative"),
+    *_convolution(
+        (2, 2, 4), (3, 2, 3), (3,), [(1, 2)], lhs_dilation=(2,), rhs_dilation=(2,), name="_dilated"
+    ),
+    *_convolution((2, 5, 4, 3), (3, 2, 3, 2), (2, 1), "SAME", dimension_numbers=_NHWC, name="_nhwc"),
+    *_convolution(
+        (2, 3, 5), (2, 5, 4), (2,), "SAME", dimension_numbers=("NWC", "WIO", "CNW"), name="_other_order"
+    ),
+    *_convolution((2, 6, 4), (4, 3, 2), (1,), "VALID", feature_group_count=2, name="_feature_groups"),
+    *_convolution((2, 3, 4), (6, 1, 2), (2,), "SAME", feature_group_count=3, name="_depthwise"),
+    *_convolution((4, 3, 4), (4, 3, 2), (1,), "VALID", batch_group_count=2, name="_batch_groups"),
+    *_convolution(
+        (4, 3, 5),
+        (6, 3, 2),
+        (2,),
+        [(2, 1)],
+        lhs_dilation=(2,),
+        rhs_dilation=(2,),
+        batch_group_count=2,
+        name="_batch_groups_dilated",
+    ),
+    *_convolution((2, 3), (4, 3), (), [], name="_no_space"),
+    *_convolution((1, 1, 3, 4, 2), (1, 1, 2, 2, 2), (1, 2, 1), "SAME", name="_volume"),
+    *_convolution((1, 2, 2), (3, 2, 4), (1,), "VALID", name="_no_place"),
+    *_convolution((2, 2, 4), (3, 2, 2), (1,), "VALID", precision="highest", name="_highest"),
+    *rows(
+        "conv_general_dilated",
+        WIDE,
+        lambda x, w: lax.conv_transpose(x, w, (2, 2), "SAME"),
+        real(-2, 2, (1, 2, 3, 2)),
+        real(-2, 2, (3, 3, 2, 2)),
+        active=(0, 1),
+        name="_transpose",
+    ),
+    *rows(
+        "conv_general_dilated",
+        "f32",
+        lambda x, w: jnp.convolve(x, w, mode="full"),
+        real(-2, 2, (5,)),
+        real(-2, 2, (3,)),
+        active=(0, 1),
+        name="_convolve",
+    ),
+    *rows(
+        "conv_general_dilated",
+        "bf16 f16",
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "SAME", preferred_element_type=jnp.float32),
+        real(-2, 2, (1, 2, 4)),
+        real(-2, 2, (3, 2, 2)),
+        active=(0, 1),
+        name="_preferred",
+    ),
+    *rows(
+        "conv_general_dilated",
+        "i8",
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "SAME", preferred_element_type=jnp.int32),
+        ints(-9, 9, (1, 2, 4)),
+        ints(-9, 9, (3, 2, 2)),
+        name="_int",
+    ),
+]
+
+CASES = [*_CONVOLUTIONS]
