@@ -147,7 +147,8 @@ def _derivatives(setup: Setup, f: Callable, x, tangents, cotangents) -> dict[str
     if setup.forward:
         found["jvp"] = push(*x)
         found["linearize"] = jax.linearize(values, *x)[1](*tangents)
-        found["jvp of jvp"] = jax.jvp(push, x, tangents)[1]
+        if not setup.case.reverse:
+            found["jvp of jvp"] = jax.jvp(push, x, tangents)[1]
         found["vmap of jvp"] = jax.vmap(lambda *t: jax.jvp(values, x, t)[1])(*_doubled(tangents))
     if setup.case.reverse:
         found["vjp"] = pull(*x)
@@ -201,9 +202,7 @@ def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
     if setup.forward:
         jvp = program.jvp(active=case.active)
         count = len(program.outputs)
-        tangents = [
-            t for t, y in zip(jvp.call(*args, *setup.tangents)[count:], program.output_types, strict=False)
-        ]
+        tangents = jvp.call(*args, *setup.tangents)[count:]
         assert_agree(tangents, expected["jvp"], f"{case}: jvp, in Julia")
         transforms.normalize(jvp.optimize())
     if case.reverse:

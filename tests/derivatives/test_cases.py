@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import pytest
 from cases import CASES, by_op
@@ -18,6 +19,12 @@ NARROW_OPS = list(dict.fromkeys(case.op for case in NARROW))
 # One of float32, complex64, float16 and bfloat16 each where an elementwise primitive has them; of the others
 # the first.
 _SUBSET = {(case.op, case.dtype): case for case in reversed(NARROW)}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_code_is_dropped():
+    yield
+    jax.clear_caches()
 
 
 @pytest.mark.parametrize("op", OPS)
