@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
-from casekit import ANY, WIDE, ints, real, rows
+from casekit import ANY, WIDE, distinct, ints, real, rows
 from jax import lax
 
 
@@ -82,4 +83,75 @@ _CONVOLUTIONS = [
     ),
 ]
 
-CASES = [*_CONVOLUTIONS]
+_INIT = {lax.add: 0, lax.max: -jnp.inf, lax.min: jnp.inf}
+
+
+def _pool(reduce, *window):
+    """window, strides, padding, base dilation, window dilation."""
+    return lambda x: lax.reduce_window(x, _INIT[reduce], reduce, *window)
+
+
+_OVERLAPPING = (2, 3), (1, 2), [(1, 0), (1, 1)]
+_POOLS = {lax.add: "reduce_window_sum", lax.max: "reduce_window_max", lax.min: "reduce_window_min"}
+
+_REDUCTIONS = [
+    *(
+        c
+        for reduce, op in _POOLS.items()
+        for name, more in {
+            "": _OVERLAPPING,
+            "_same": ((2, 2), (2, 2), "SAME"),
+            "_gaps": ((2, 2), (1, 2), [(0, 1), (2, 0)], (2, 3)),
+            "_negative": ((2, 2), (1, 1), [(-1, 1), (0, -1)]),
+        }.items()
+        # JAX's own transpose of extrema takes no negative padding.
+        if name != "_negative" or reduce is lax.add
+        for c in rows(op, WIDE, _pool(reduce, *more), distinct((4, 5)), active=(0,), name=name)
+    ),
+    *(
+        c
+        for reduce, op in _POOLS.items()
+        for c in rows(
+            op,
+            "f32",
+            _pool(reduce, (2,), (1,), "VALID", (1,), (3,)),
+            distinct((6,)),
+            active=(0,),
+            name="_window_gaps",
+            reverse=reduce is lax.add,
+        )
+    ),
+    *(
+        c
+        for reduce, op in _POOLS.items()
+        for c in rows(
+            op, "f32", _pool(reduce, (2, 2), (1, 1), "VALID"), ints(0, 2), active=(0,), name="_ties"
+        )
+    ),
+    *rows(
+        "reduce_window_sum",
+        "bf16 c64 i32",
+        _pool(lax.add, *_OVERLAPPING),
+        ints(-5, 5, (4, 5)),
+        active=(0,),
+        name="_other",
+    ),
+    *rows(
+        "select_and_gather_add",
+        "f32 f64",
+        lambda t, x: jax.jvp(_pool(lax.max, *_OVERLAPPING), (x,), (t,))[1],
+        real(-2, 2, (4, 5)),
+        distinct((4, 5)),
+        active=(0, 1),
+    ),
+    *rows(
+        "select_and_scatter_add",
+        "f32 f64",
+        lambda t, x: jax.vjp(_pool(lax.min, *_OVERLAPPING), x)[1](t)[0],
+        real(-2, 2, (4, 3)),
+        distinct((4, 5)),
+        active=(0, 1),
+    ),
+]
+
+CASES = [*_CONVOLUTIONS, *_REDUCTIONS]

@@ -53,6 +53,55 @@ def _convolving(eqn):
     }
 
 
+_SELECTION = ("select", "window", "strides", "low", "high")
+_SLIDING = (*_SELECTION[1:], "base_dilation", "window_dilation")
+_SELECT = {"ge": lax.ge_p, "le": lax.le_p}
+
+
+def _reducer(op: str):
+    primitive = getattr(lax, f"{op}_p")
+
+    def reduce(*operands, window, strides, low, high, **more):
+        padding = tuple(zip(low, high, strict=True))
+        return primitive.bind(
+            *operands, window_dimensions=window, window_strides=strides, padding=padding, **more
+        )
+
+    return reduce
+
+
+def _selector(op: str):
+    reduce = _reducer(op)
+
+    def select_from(first, operand, *, select, **more):
+        return reduce(first, operand, select_prim=_SELECT[select], **more)
+
+    return select_from
+
+
+def _sliding(eqn):
+    return {
+        "window": dims(eqn.params["window_dimensions"]),
+        "strides": integers(eqn.params["window_strides"]),
+        **_padding(eqn),
+        **{
+            name: integers(eqn.params[name])
+            for name in ("base_dilation", "window_dilation")
+            if name in eqn.params
+        },
+    }
+
+
+def _selecting(eqn):
+    return {"select": str(eqn.params["select_prim"]), **_sliding(eqn)}
+
+
 ROWS = [
     Row("conv_general_dilated", _convolution, _CONVOLUTION, _convolving),
+    *(
+        Row(op, _reducer(op), _SLIDING, _sliding)
+        for op in ("reduce_window_sum", "reduce_window_max", "reduce_window_min")
+    ),
+    Row("select_and_gather_add", _selector("select_and_gather_add"), ("select", *_SLIDING), _selecting),
+    Row("select_and_scatter_add", _selector("select_and_scatter_add"), _SELECTION, _selecting),
 ]
