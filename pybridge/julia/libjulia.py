@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pybridge.errors import JuliaError, JuliaUnusable
@@ -33,10 +33,21 @@ _SIGNATURES: dict[str, tuple[list[type], type | None]] = {
 }
 
 
+def _keep_libgccs_unwinder() -> None:
+    """Make libgcc's `_Unwind_*` the ones that libraries loaded later find.
+
+    Old libjulias bring libunwind, which exports functions of the same names; C++ exceptions thrown with
+    those by a library loaded after Julia (matplotlib's, say) are not caught and end the process.
+    """
+    with suppress(OSError):  # no such library: a platform without the problem
+        ctypes.CDLL("libgcc_s.so.1", mode=ctypes.RTLD_GLOBAL)
+
+
 class LibJulia:
     """One opened libjulia. `initialise` it, or `adopt` the calling thread if it already runs."""
 
     def __init__(self, path: Path):
+        _keep_libgccs_unwinder()
         try:
             # global, because Julia code looks its own C functions up among the process's symbols
             self._library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)

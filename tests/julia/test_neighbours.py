@@ -12,6 +12,8 @@ WORK = {
         "import scipy.linalg as s, numpy as n; assert s.lu(n.eye(50))[2][0, 0] == 1;"
         "from scipy.special import gamma; assert abs(gamma(5.0) - 24) < 1e-9"
     ),
+    # throws a C++ exception inside, which Julia's unwinder must not take over
+    "matplotlib": "import matplotlib.ft2font as f; assert getattr(f, 'nonsense', None) is None",
     "jax": (
         "import jax, jax.numpy as j;"
         "assert float(jax.jit(jax.grad(lambda x: j.sum(j.sin(x @ x))))(j.eye(50))[0, 0]) != 0"

@@ -117,7 +117,6 @@ identity_key(a::Var) = objectid(a)
 identity_key(a::Literal) = a
 
 function factor_linear_maps!(s::Sum, uses, definition, fresh_equations)
-    applied = Any[]     # (term index, equation, slot, key)
     groups = Dict{Any,Vector{Tuple{Int,Int}}}()
     for (k, t) in enumerate(s.terms)
         e = get(definition, t.atom, nothing)
@@ -126,39 +125,36 @@ function factor_linear_maps!(s::Sum, uses, definition, fresh_equations)
             e.inputs[slot] isa Var && push!(get!(Vector{Tuple{Int,Int}}, groups, map_key(e, slot)), (k, slot))
         end
     end
-    taken = falses(length(s.terms))
+    gone, joined = falses(length(s.terms)), falses(length(s.terms))
+    waiting(k) = !gone[k] && !joined[k]
     for (k, t) in enumerate(s.terms)
-        taken[k] && continue
         e = get(definition, t.atom, nothing)
-        (e === nothing || uses[t.atom] > 1) && continue
+        (!waiting(k) || e === nothing || uses[t.atom] > 1) && continue
         for slot in factor_slots(e.op, e)
             e.inputs[slot] isa Var || continue
-            group = [g for g in groups[map_key(e, slot)] if !taken[g[1]]]
-            length(unique(first.(group))) > 1 || continue
-            independent(definition, (definition[s.terms[k].atom].inputs[position] for (k, position) in unique(first, group))) || continue
-            join_terms!(s, e, slot, group, taken, definition, fresh_equations)
+            group = unique(first, [g for g in groups[map_key(e, slot)] if waiting(g[1])])
+            operands = [Term(s.terms[i].negative, definition[s.terms[i].atom].inputs[position]) for (i, position) in group]
+            length(operands) > 1 && independent(definition, (o.atom for o in operands)) || continue
+            place = group[1][1]
+            s.terms[place] = join_terms(s, e, slot, operands, fresh_equations)
+            joined[place] = true
+            for (i, _) in group[2:end]; gone[i] = true; end
+            s.changed = true
             break
         end
     end
-    s.changed = s.changed || any(taken)
-    s.terms = Term[t for (t, gone) in zip(s.terms, taken) if !gone]
+    s.terms = s.terms[.!gone]
 end
 
-"Replaces a group of terms under one linear map by one term, put where the first stood."
-function join_terms!(s::Sum, e::Equation, slot, group, taken, definition, fresh_equations)
+"The one term that stands for terms under one linear map: the map of the sum of their operands."
+function join_terms(s::Sum, e::Equation, slot, operands, fresh_equations)
     b = Builder(Equation[], s.root.source)
-    members = unique(first, group)
-    operands = [Term(s.terms[k].negative, definition[s.terms[k].atom].inputs[position]) for (k, position) in members]
     flip = all(t -> t.negative, operands)
     total = emit_sum!(b, flip ? [Term(false, t.atom) for t in operands] : operands)
     inputs = Atom[k == slot ? total : a for (k, a) in enumerate(e.inputs)]
     joined = only_one(emit!(b, e.op, inputs, e.attrs))
     append!(fresh_equations, b.equations)
-    for (k, _) in members; taken[k] = true; end
-    first_index = members[1][1]
-    s.terms[first_index] = Term(flip, joined)
-    taken[first_index] = false
-    s.changed = true
+    Term(flip, joined)
 end
 
 "Adds signed terms, a positive one first if there is one."
@@ -205,7 +201,6 @@ worthwhile(list) = any(o -> length(o[1].terms) > 2, list)
 function share!(list, before)
     s, i, j = list[1]
     _, negated = pair_key(s.terms[i], s.terms[j])
-    whole = findfirst(o -> length(o[1].terms) == 2, list)
     b = Builder(Equation[], s.root.source)
     terms = [s.terms[i], s.terms[j]]
     flip = all(t -> t.negative, terms)

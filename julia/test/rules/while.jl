@@ -11,12 +11,12 @@ counting(limit; start = 0, step = 1, op = "lt", bound = "none") = """(%0: f64[],
   }}
   return %3
 }"""
-repeated(n) = (c, x) -> (foldl((y, _) -> sin(c[] * y), 1:n; init = x[]),)
+by_trips(n) = (c, x) -> (foldl((y, _) -> sin(c[] * y), 1:n; init = x[]),)
 
-check(counting(3), fill(1.3), fill(0.7); reference = repeated(3), name = "three trips")
-check(counting(0), fill(1.3), fill(0.7); reference = repeated(0), name = "no trip")
-check(counting(8; start = 1, step = 3, op = "le"), fill(1.3), fill(0.7); reference = repeated(3), name = "i = 1, 4, 7 <= 8")
-check(counting(7; start = 1, step = 3), fill(1.3), fill(0.7); reference = repeated(2), name = "i = 1, 4 < 7")
+check(counting(3), fill(1.3), fill(0.7); reference = by_trips(3), name = "three trips")
+check(counting(0), fill(1.3), fill(0.7); reference = by_trips(0), name = "no trip")
+check(counting(8; start = 1, step = 3, op = "le"), fill(1.3), fill(0.7); reference = by_trips(3), name = "i = 1, 4, 7 <= 8")
+check(counting(7; start = 1, step = 3), fill(1.3), fill(0.7); reference = by_trips(2), name = "i = 1, 4 < 7")
 
 # The trip count is known only at run time: x > 0.1 holds twice for these inputs.
 halving(bound) = """(%0: f64[], %1: f64[]) {

@@ -26,6 +26,13 @@ end
     @test count(==(:reduce_sum), names_of(optimized(kept))) == 2
 end
 
+@testset "several linear maps in one sum" begin
+    # a·c + b·c + a·d: the first two join; what they became joins nothing again
+    p = optimized("(%0: f64[], %1: f64[], %2: f64[], %3: f64[]) { %4: f64[] = mul %0 %2 %5: f64[] = mul %1 %2 %6: f64[] = mul %0 %3 %7: f64[] = add %4 %5 %8: f64[] = add %7 %6 return %8 }")
+    @test sort(names_of(p)) == [:add, :add, :mul, :mul]
+    @test run(p, [fill(2.0), fill(3.0), fill(5.0), fill(7.0)])[1][] == 2 * 5 + 3 * 5 + 2 * 7
+end
+
 @testset "pairs of terms shared by sums" begin
     # (s + a) - e beside a - e
     p = optimized("(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = sub %1 %2 %4: f64[] = add %0 %1 %5: f64[] = sub %4 %2 %6: f64[] = mul %3 %5 return %6 }")
