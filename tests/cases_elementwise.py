@@ -180,6 +180,37 @@ _ATTRIBUTED = [
     ),
     *_each("integer_pow", "f32 i32", lambda x: lax.integer_pow(x, 0), (ints(-3, 4),), (), "_0"),
     *_each("integer_pow", "i32 i64 u8", lambda x: lax.integer_pow(x, 5), (ints(0, 4),), (), "_int"),
+    *_each(
+        "bitcast_convert_type",
+        "f32 i32",
+        lambda x: lax.bitcast_convert_type(x, jnp.uint32 if x.dtype.itemsize == 4 else jnp.uint64),
+        (ints(-9, 9),),
+        (),
+    ),
+    *_each(
+        "bitcast_convert_type",
+        "f64 f32",
+        lambda x: lax.bitcast_convert_type(x, jnp.uint8),
+        (real(-9, 9),),
+        (),
+        "_narrower",
+    ),
+    *_each(
+        "bitcast_convert_type",
+        "u8",
+        lambda x: lax.bitcast_convert_type(x, jnp.float32),
+        (ints(0, 60, (2, 4)),),
+        (),
+        "_wider",
+    ),
+    *_each(
+        "bitcast_convert_type",
+        "f32 f64",
+        lambda x: x * (lax.bitcast_convert_type(x, jnp.int32 if x.dtype == jnp.float32 else jnp.int64) % 3),
+        (real(-9, 9),),
+        (0,),
+        "_beside",
+    ),
     *_each("reduce_precision", "f32 f64", lambda x: lax.reduce_precision(x, 5, 10), (real(-2, 2),), (0,)),
     *_each(
         "convert_element_type", "f32 bf16 i32", lambda x: x.astype(jnp.float16), (ints(-9, 9),), (), "_f16"

@@ -96,6 +96,20 @@ _REDUCTIONS = [
     ),
 ]
 
+_TOP = [
+    *rows("top_k", "f32 f64 bf16", lambda x: lax.top_k(x, 2), distinct(), active=(0,)),
+    *rows("top_k", WIDE, lambda x: lax.top_k(x, 3, axis=0), distinct((4, 2, 3)), active=(0,), name="_axis"),
+    *rows("top_k", "f32", lambda x: lax.top_k(x, 0), distinct(), active=(0,), name="_none"),
+    *rows("top_k", "i32 u8 bool", lambda x: lax.top_k(x, 3), whole_range(), name="_int"),
+    *rows(
+        "top_k",
+        "f32",
+        lambda x: lax.top_k(x, 7),
+        given([0.0, float("nan"), -0.0, 3.0, -float("nan"), float("inf"), 3.0]),
+        name="_special",
+    ),
+]
+
 _AB = real(-2, 2, (2, 3, 4)), real(-2, 2, (2, 4, 5))
 
 
@@ -163,4 +177,4 @@ _LINALG = [
     *rows("dot_general", "bool", _dot(((1,), (0,)), ((), ())), bools(), bools((4, 2)), name="_bool"),
 ]
 
-CASES = [*_REDUCTIONS, *_LINALG]
+CASES = [*_REDUCTIONS, *_TOP, *_LINALG]

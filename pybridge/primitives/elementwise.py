@@ -48,6 +48,10 @@ def _reduce_precision(x, *, exponent_bits, mantissa_bits):
     return lax.reduce_precision(x, exponent_bits, mantissa_bits)
 
 
+def _bitcast_convert_type(x, *, dtype):
+    return lax.bitcast_convert_type(x, DTYPES[dtype])
+
+
 def _convert_element_type(x, *, dtype):
     # The real part explicitly: lax would warn that the imaginary one is lost.
     if jnp.iscomplexobj(x) and dtype not in COMPLEX and dtype != "bool":
@@ -97,6 +101,12 @@ ROWS = [
         ("dtype",),
         lambda eqn: {"dtype": dtype_name(eqn.params["new_dtype"])},
         elementwise=True,
+    ),
+    Row(
+        "bitcast_convert_type",
+        _bitcast_convert_type,
+        ("dtype",),
+        lambda eqn: {"dtype": dtype_name(eqn.params["new_dtype"])},
     ),
     Row("select_n", _select_n, elementwise=True),
     Row("clamp", _clamp, elementwise=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jax import lax
 
+from ..dimensions import to_dim
 from ..numerals import DTYPES, dtype_name
 from .row import Row, integers, names
 
@@ -54,9 +55,19 @@ def _sorting(eqn):
     }
 
 
+def _top_k(x, *, k, axis):
+    return lax.top_k(x, k, axis=axis)
+
+
 ROWS = [
     *map(_reduce_row, names("reduce_sum reduce_prod reduce_max reduce_min reduce_and reduce_or reduce_xor")),
     *map(_arg_row, ["argmax", "argmin"]),
     *map(_cumulative_row, ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"]),
     Row("sort", _sort, ("dim", "stable", "num_keys"), _sorting),
+    Row(
+        "top_k",
+        _top_k,
+        ("k", "axis"),
+        lambda eqn: {"k": to_dim(eqn.params["k"]), "axis": int(eqn.params["axis"])},
+    ),
 ]

@@ -1,3 +1,5 @@
+# Sorting and selection by order.
+#
 # sort: the operands sorted together along an axis, by the first `num_keys` of them in lexicographic order.
 
 @primitive Sort sort(dim, stable, num_keys)
@@ -47,4 +49,41 @@ function jvp(op::Sort, b, eqn, x, ẋ)
     sorted = emit!(b, op, vcat(x, position), eqn.attrs)
     order = pop!(sorted)
     sorted, MaybeAtom[t === nothing ? nothing : take_along(b, t, order, dim; unique = true) for t in ẋ]
+end
+
+# top_k: the k greatest elements along an axis, greatest first, and where they stand; the earlier of equals first.
+
+@primitive TopK top_k(k, axis)
+
+function infer(op::TopK, types, attrs)
+    x, k, axis = types[1], attrs[:k], attrs[:axis]
+    check_axis(op, x, axis)
+    iscomplex(x.dtype) && infer_error(op, "does not take $(type_text(x))")
+    below(k, 0) || below(x.shape[axis+1], k) ? infer_error(op, "there are no $k elements along axis $axis of $(type_text(x))") : nothing
+    shape = copy(x.shape)
+    shape[axis+1] = k
+    [TensorType(x.dtype, shape), TensorType(Int32, shape)]
+end
+
+# XLA's total order: -NaN < -Inf … -0.0 < 0.0 … Inf < NaN; the bits of negative floats count backwards.
+total_order(x) = x
+function total_order(x::AbstractFloat)
+    bits = reinterpret(signed(unsigned_of(typeof(x))), x)
+    bits < 0 ? xor(bits, typemax(bits)) : bits
+end
+
+function evaluate(::TopK, x, attrs, types)
+    y = [uninitialized(t) for t in types]
+    source, values, places = threefold(x[1], attrs[:axis]), threefold(y[1], attrs[:axis]), threefold(y[2], attrs[:axis])
+    for i in axes(source, 1), j in axes(source, 3)
+        order = sortperm(total_order.(source[i, :, j]); alg = MergeSort, rev = true)[1:size(values, 2)]
+        values[i, :, j] = source[i, order, j]
+        places[i, :, j] = order .- 1
+    end
+    y
+end
+
+function jvp(op::TopK, b, eqn, x, ẋ)
+    y = emit!(b, op, x, eqn.attrs)
+    y, MaybeAtom[take_along(b, ẋ[1], y[2], eqn[:axis]; unique = true), nothing]
 end

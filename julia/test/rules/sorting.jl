@@ -14,3 +14,14 @@ check_value(order, (x, i) -> (Int32[4, 1, 2, 0, 3],), [NaN, 0.0, -0.0, -NaN, -In
 end
 @test refuses("(%0: f64[2], %1: f64[3]) { %2: f64[2], %3: f64[3] = sort %0 %1 {dim=0, stable=true, num_keys=1} return %2 %3 }")
 @test refuses("(%0: f64[2]) { %2: f64[2] = sort %0 {dim=0, stable=true, num_keys=2} return %2 }")
+
+top(x, y, k, axis) = "(%0: $x) { %1: $y, %2: $(replace(y, r"^\w+" => "i32")) = top_k %0 {k=$k, axis=$axis} return %1 %2 }"
+check(top("f64[2,5]", "f64[2,3]", 3, 1), spaced(r, 5, 2); name = "top_k",
+      reference = x -> (sort(x; dims = 1, rev = true)[1:3, :], Int32.(mapslices(v -> sortperm(v; rev = true)[1:3] .- 1, x; dims = 1))))
+check(top("f64[4,2]", "f64[1,2]", 1, 0), spaced(r, 2, 4); reference = x -> (maximum(x; dims = 2), Int32.(map(i -> i[2] - 1, argmax(x; dims = 2)))), name = "top_k first axis")
+check(top("f64[4]", "f64[0]", 0, 0), randn(r, 4); name = "top_k none")
+check_value(top("f64[6]", "f64[6]", 6, 0), x -> ([NaN, Inf, 0.0, 0.0, -0.0, -NaN], Int32[0, 5, 2, 4, 1, 3]), [NaN, -0.0, 0.0, -NaN, 0.0, Inf])
+check_value(top("u8[4]", "u8[3]", 3, 0), x -> (UInt8[200, 7, 7], Int32[1, 0, 3]), UInt8[7, 200, 0, 7])
+check_value(top("bf16[3]", "bf16[2]", 2, 0), x -> (JaxprAD.BFloat16[2, 1], Int32[2, 0]), JaxprAD.BFloat16[1, -3, 2])
+@test refuses(top("f64[4]", "f64[5]", 5, 0))
+@test refuses(top("c64[4]", "c64[2]", 2, 0))
