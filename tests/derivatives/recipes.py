@@ -138,7 +138,15 @@ def _control(draw, op: str, first: int, place, shapes, depth: int, whole: bool) 
     x, y = shapes[first], shapes[second]
 
     def body(inputs, results):
-        return draw(recipes(inputs, results, depth=depth - 1, steps=3, whole=whole and op != "custom_jvp"))
+        return draw(
+            recipes(
+                inputs,
+                results,
+                depth=depth - 1,
+                steps=3,
+                whole=whole and op not in ("custom_jvp", "custom_vjp"),
+            )
+        )
 
     operands = (first, second)
     match op:
