@@ -156,10 +156,24 @@ class Equation:
     def bodies(self) -> Iterator[Program]:
         """The nested Programs among the attributes."""
         for value in self.attrs.values():
-            if isinstance(value, Program):
-                yield value
-            elif isinstance(value, tuple):
-                yield from (v for v in value if isinstance(v, Program))
+            yield from _programs(value)
+
+    @property
+    def running_bodies(self) -> Iterator[Program]:
+        """The nested Programs that run when the equation does: all but a user's derivative rules."""
+        for name, value in self.attrs.items():
+            if name not in _RULES:
+                yield from _programs(value)
+
+
+_RULES = frozenset({"jvp", "fwd", "bwd"})
+
+
+def _programs(value: Value) -> Iterator[Program]:
+    if isinstance(value, Program):
+        yield value
+    elif isinstance(value, tuple):
+        yield from (v for v in value if isinstance(v, Program))
 
 
 def _plain(value: Value) -> Value:
@@ -244,8 +258,11 @@ class Program:
         return format_program(self)
 
     def equation_count(self, recursive: bool = True) -> int:
-        """The number of equations, those of nested Programs included if `recursive`."""
-        nested = (body.equation_count() for eq in self.equations for body in eq.bodies) if recursive else ()
+        """The number of equations, those of nested Programs included if `recursive`.
+
+        A user's derivative rules do not count: they are there for derivatives, and do not run.
+        """
+        nested = (body.equation_count() for eq in self.equations for body in eq.running_bodies) if recursive else ()
         return len(self.equations) + sum(nested)
 
     def jvp(self, **options) -> Program:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from pybridge.program import (
     Var,
     constant_ref,
 )
+from pybridge.tracing import trace
 
 F = TensorType("f32", (3,))
 X, Y, Z = Var(7, F), Var(4, F), Var(9, F)
@@ -177,3 +179,9 @@ def test_constant_refs_tell_dtype_shape_and_content_apart():
     assert len(refs) == 4
     assert constant_ref(data.astype(">f4"), TensorType("f32", (4,))) in refs
     assert constant_ref(np.repeat(data, 2)[::2], TensorType("f32", (4,))) in refs
+
+
+def test_a_users_rule_is_not_counted_among_the_equations_that_run():
+    p = trace(jax.nn.relu)(np.ones(3))
+    (call,) = [eq for eq in p.equations if eq.op == "custom_jvp"]
+    assert p.equation_count() == len(p.equations) + call.attrs["call"].equation_count()
