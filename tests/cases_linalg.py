@@ -1,13 +1,14 @@
 """Cases of triangular systems, factorisations and Fourier transforms.
 
-Factorisations are fixed up to signs and phases, and these differ between libraries: their cases are functions that do not.
+Factorisations are fixed up to signs and phases, which differ between libraries: their cases are functions
+that do not depend on these.
 """
 
 from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
-from casekit import Make, real, rows
+from casekit import Make, given, real, rows
 from jax import lax
 
 ALL = "f32 f64 c64"
@@ -121,4 +122,101 @@ _FOURIER = [
     ),
 ]
 
-CASES = [*_SOLVES, *_CHOLESKY, *_FOURIER]
+
+def _hermitian_function(x):
+    """Eigenvalues, and a function of the matrix by its eigenvectors."""
+    v, w = lax.linalg.eigh(x)
+    return w, (v * jnp.sin(w)[..., None, :]) @ jnp.conj(jnp.swapaxes(v, -1, -2)), jnp.abs(v) ** 2
+
+
+def spread_apart(m: int, n: int, *batch: int) -> Make:
+    """Matrices whose singular values, and eigenvalues where symmetric, are far from each other and from 0."""
+    entries = real(-0.3, 0.3, (*batch, m, n))
+    diagonal = np.eye(m, n) * np.arange(1, n + 1) * 1.5
+
+    def make(rng, dtype):
+        values = entries(rng, dtype)
+        return (values + diagonal).astype(values.dtype)
+
+    return make
+
+
+_EIGH = [
+    *rows("eigh", ALL, _hermitian_function, spread_apart(3, 3), active=(0,), exact=False),
+    *rows("eigh", ALL, _hermitian_function, spread_apart(3, 3, 2), active=(0,), exact=False, name="_batch"),
+    *rows(
+        "eigh",
+        "f64 c128",
+        lambda x: lax.linalg.eigh(x + jnp.conj(x.T), lower=False, symmetrize_input=False)[1],
+        spread_apart(4, 4),
+        active=(0,),
+        exact=False,
+        name="_upper",
+    ),
+    *rows(
+        "eigh",
+        "f64",
+        lambda x: lax.linalg.eigh(x)[1],
+        given(np.eye(3)),
+        active=(0,),
+        exact=False,
+        name="_equal",
+    ),
+]
+
+_QR = [
+    *rows("qr", ALL, lambda x: lax.linalg.qr(x, full_matrices=False), spread_apart(4, 3), active=(0,)),
+    *rows("qr", "f64 c128", lax.linalg.qr, spread_apart(3, 3, 2), active=(0,), name="_batch"),
+    *rows(
+        "qr",
+        "f64 c128",
+        lambda x: lax.linalg.qr(x, full_matrices=False),
+        spread_apart(2, 4),
+        active=(0,),
+        name="_wide",
+    ),
+    *rows("qr", "f64", lax.linalg.qr, spread_apart(4, 2), name="_full"),
+]
+
+
+def _thin(x):
+    """Singular values, and a function of the singular vectors that does not depend on their phases."""
+    u, s, vh = lax.linalg.svd(x, full_matrices=False)
+    return s, (u * jnp.sin(s)[..., None, :]) @ vh, jnp.abs(u) ** 2, jnp.abs(vh) ** 2
+
+
+_SVD = [
+    *(
+        case
+        for shape in ((3, 3), (4, 2), (2, 3, 2))
+        for case in rows(
+            "svd",
+            ALL,
+            _thin,
+            spread_apart(*shape),
+            active=(0,),
+            exact=False,
+            name="_" + "x".join(map(str, shape)),
+        )
+    ),
+    *rows(
+        "svd",
+        "f64 c128",
+        lambda x: lax.linalg.svd(x, compute_uv=False),
+        spread_apart(3, 2),
+        active=(0,),
+        name="_values",
+    ),
+    *rows("svd", "f64", _thin, given(np.diag([2.0, 2, 1])), active=(0,), exact=False, name="_equal"),
+    *rows("svd", "f64", _thin, given(np.diag([2.0, 1, 0])), active=(0,), exact=False, name="_zero"),
+    *rows(
+        "svd",
+        "f64",
+        lambda x: jnp.abs(lax.linalg.svd(x, full_matrices=True)[2][:2]),
+        spread_apart(2, 3),
+        exact=False,
+        name="_full",
+    ),
+]
+
+CASES = [*_SOLVES, *_CHOLESKY, *_EIGH, *_QR, *_SVD, *_FOURIER]

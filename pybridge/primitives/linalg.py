@@ -57,13 +57,39 @@ def _products(eqn):
 _SOLVE_ATTRS = ("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal")
 
 
-def _solving(eqn):
-    return {name: bool(eqn.params[name]) for name in _SOLVE_ATTRS}
-
-
 def _cholesky(x):
     """Symmetrizing the operand, where it was asked for, is in equations of its own."""
     return lax.linalg.cholesky(x, symmetrize_input=False)
+
+
+def _eigh(x, *, lower, sort_eigenvalues):
+    return lax.linalg.eigh(x, lower=lower, sort_eigenvalues=sort_eigenvalues, symmetrize_input=False)
+
+
+def _qr(x, *, full_matrices):
+    return lax.linalg.qr(x, full_matrices=full_matrices)
+
+
+def _svd(x, *, full_matrices, compute_uv):
+    found = lax.linalg.svd(x, full_matrices=full_matrices, compute_uv=compute_uv)
+    if not compute_uv:
+        return found
+    u, s, vh = found
+    return s, u, vh
+
+
+def _flags(*names: str):
+    """Reads parameters that are true or false; the primitive's others must be at their defaults."""
+
+    def read(eqn):
+        for name, value in eqn.params.items():
+            if name not in names and value is not None and value is not False:
+                raise UnsupportedPrimitive(
+                    f"{eqn.primitive} with {name}={value}", primitive=str(eqn.primitive)
+                )
+        return {name: bool(eqn.params[name]) for name in names}
+
+    return read
 
 
 ROWS = [
@@ -73,6 +99,9 @@ ROWS = [
         ("lhs_contract", "rhs_contract", "lhs_batch", "rhs_batch", "dtype", "precision"),
         _products,
     ),
-    Row("triangular_solve", lax.linalg.triangular_solve, _SOLVE_ATTRS, _solving),
+    Row("triangular_solve", lax.linalg.triangular_solve, _SOLVE_ATTRS, _flags(*_SOLVE_ATTRS)),
     Row("cholesky", _cholesky),
+    Row("eigh", _eigh, ("lower", "sort_eigenvalues"), _flags("lower", "sort_eigenvalues")),
+    Row("qr", _qr, ("full_matrices",), _flags("full_matrices")),
+    Row("svd", _svd, ("full_matrices", "compute_uv"), _flags("full_matrices", "compute_uv")),
 ]
