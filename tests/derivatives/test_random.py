@@ -70,7 +70,7 @@ class Example:
         return jax.jit(compute, compiler_options=QUICK)(tuple(self.x), tuple(self.dx), self.ct)
 
 
-@pytest.mark.timeout(0 if EXAMPLES else 300)
+@pytest.mark.timeout(0 if EXAMPLES else 600)
 @SETTINGS
 @given(recipes(), SEEDS)
 def test_derivatives_are_those_of_jax(recipe, seed):
