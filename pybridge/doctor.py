@@ -13,6 +13,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pybridge import julia
+from pybridge.engines import ENGINES
+from pybridge.errors import JuliaNotFound, PyBridgeError
+from pybridge.julia import image, source
 from pybridge.julia.discovery import SETTING, Discovery
 from pybridge.julia.installing import start_elsewhere
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "missing", "broken", "info"]
 
-JAX_TRIED = ((0, 10), (0, 11))  # the first and last minor release that pybridge was tried on
+JAX_TRIED = ((0, 10), (0, 10))  # the first and last minor release that pybridge was tried on
 _SETUP = "pybridge setup (with --yes, as root, to allow Debian's package)"
 _MARKS: dict[State, str] = {"ok": "[green]ok[/]", "missing": "[yellow]missing[/]", "broken": "[red]broken[/]"}
 
@@ -77,7 +80,7 @@ class Report:
 def doctor() -> Report:
     """Look at everything pybridge can use. Never raises and never starts Julia in this process."""
     rows: list[Row] = []
-    for examine in (_search, _packages):
+    for examine in (_search, _packages, _engines):
         rows += _safely(examine.__name__.strip("_"), examine)
     return Report(tuple(rows))
 
@@ -126,17 +129,16 @@ def _julia(found: Discovery) -> Iterator[Row]:
     }
     yield Row("start", "ok", how[found.host])
     yield _loads()
+    yield from _image(chosen)
     newer = "" if recent else "with Julia 1.10 or newer: "
     yield _in_julia("PythonCall", chosen.pythoncall, f"{newer}pybridge setup, or Pkg.add in Julia")
-    yield _in_julia(
-        "Enzyme.jl", chosen.enzyme, f"{newer}julia -e 'import Pkg; Pkg.add(\"Enzyme\")'", " (engine enzyme)"
-    )
+    yield _in_julia("Enzyme.jl", chosen.enzyme, f"{newer}julia -e 'import Pkg; Pkg.add(\"Enzyme\")'")
 
 
-def _in_julia(name: str, version: str | None, remedy: str, use: str = "") -> Row:
+def _in_julia(name: str, version: str | None, remedy: str) -> Row:
     if version is None:
-        return Row(name, "missing", f"not in Julia's environment{use}", remedy)
-    return Row(name, "ok", f"{version}{use}")
+        return Row(name, "missing", "not in Julia's environment", remedy)
+    return Row(name, "ok", version)
 
 
 def _loads() -> Row:
@@ -147,6 +149,33 @@ def _loads() -> Row:
     if problem:
         return Row("JaxprAD", "broken", problem, _SETUP)
     return Row("JaxprAD", "ok", f"loads from {package}")
+
+
+def _image(chosen: julia.Installation) -> Iterator[Row]:
+    """An old Julia keeps no compiled code of packages by itself."""
+    try:
+        package = source.jaxprad()
+    except PyBridgeError:  # the row above says so
+        return
+    if not image.wanted(chosen, package):
+        return
+    compiled = image.with_image(chosen, package).image
+    if compiled != chosen.image:
+        yield Row("system image", "ok", f"JaxprAD is compiled into {compiled}")
+    else:
+        detail = "JaxprAD is not compiled in advance: a process's first derivatives take seconds"
+        yield Row("system image", "missing", detail, "pybridge setup (needs a C compiler)")
+
+
+def _engines() -> Iterator[Row]:
+    for name, engine in ENGINES.items():
+        problem = engine.unavailable()
+        if problem is None:
+            yield Row(f"engine {name}", "ok", f"executes by {' or '.join(engine.executes)}")
+        elif isinstance(problem, JuliaNotFound):
+            yield Row(f"engine {name}", "missing", "needs Julia, see there")
+        else:
+            yield Row(f"engine {name}", "missing", str(problem), "see the package's row")
 
 
 def _packages() -> Iterator[Row]:
@@ -160,7 +189,7 @@ def _packages() -> Iterator[Row]:
 
 def _jax() -> Row:
     first, last = JAX_TRIED
-    tried = f"tried with {'.'.join(map(str, first))} to {'.'.join(map(str, last))}"
+    tried = "tried with " + " to ".join(dict.fromkeys(".".join(map(str, release)) for release in (first, last)))
     try:
         version = importlib.metadata.version("jax")
     except importlib.metadata.PackageNotFoundError:

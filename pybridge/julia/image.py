@@ -22,15 +22,15 @@ from pybridge.julia.source import Package
 _PATIENCE = 1800.0
 
 
-def wanted(julia: Installation) -> bool:
-    """Whether this Julia gains from an image: newer ones cache native code themselves."""
-    return julia.release < (1, 9)
+def wanted(julia: Installation, package: Package) -> bool:
+    """Whether the package comes with a script for an image, and this Julia gains from one: newer ones cache native code."""
+    return julia.release < (1, 9) and _script(package).is_file()
 
 
 def with_image(julia: Installation, package: Package) -> Installation:
     """The Julia, to be started from the image built for it and the package, if there is one."""
     path = _path(julia, package)
-    return replace(julia, image=path) if wanted(julia) and path.is_file() else julia
+    return replace(julia, image=path) if wanted(julia, package) and path.is_file() else julia
 
 
 def build(julia: Installation, package: Package, report: Progress) -> Path | None:
@@ -38,11 +38,9 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
 
     Raises JuliaUnusable where Julia fails at it.
     """
-    target, script = _path(julia, package), package.folder / "image" / "build.jl"
+    target, script = _path(julia, package), _script(package)
     if target.is_file():
         return target
-    if not script.is_file():  # a package that does not come with one
-        return None
     linker = shutil.which("cc") or shutil.which("gcc")
     if linker is None:
         report("no C compiler: JaxprAD stays uncompiled, each process's first derivative takes seconds", None)
@@ -71,6 +69,10 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
         _run([linker, "-shared", f"-o{linked}", *whole, str(julia.libjulia)])
         os.replace(linked, target)  # whole or not at all, however many build at once
     return target
+
+
+def _script(package: Package) -> Path:
+    return package.folder / "image" / "build.jl"
 
 
 def _path(julia: Installation, package: Package) -> Path:

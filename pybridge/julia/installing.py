@@ -71,7 +71,7 @@ def setup(consent: bool = False, progress: debian.Progress | None = None) -> Out
         outcome = Outcome(after.require(), True, how)
     report("precompiling JaxprAD", None)
     precompile()
-    if image.wanted(outcome.julia):
+    if image.wanted(outcome.julia, source.jaxprad()):
         image.build(outcome.julia, source.jaxprad(), report)
     report(f"ready: Julia {outcome.julia.version}", 1.0)
     return outcome

@@ -12,6 +12,7 @@ from .processes import Python
 
 DOCTOR = "from pybridge.doctor import doctor; report = doctor(); print(report.json())"
 NAMES = ["Julia", "start", "JaxprAD", "PythonCall", "Enzyme.jl", "jax", "juliacall", "enzyme-ad"]
+NAMES += [f"engine {name}" for name in ("transpose", "jax", "enzyme-jax")]
 PLACES = ["PYBRIDGE_JULIA", "started by juliacall", "juliacall's choice", "PATH"]
 
 
@@ -33,12 +34,14 @@ def test_a_healthy_machine(python: Python) -> None:
     assert healthy
     assert rows["Julia"]["state"] == rows["JaxprAD"]["state"] == rows["start"]["state"] == "ok"
     assert "Echo" in rows["JaxprAD"]["detail"]
+    assert rows["engine transpose"]["state"] == rows["engine jax"]["state"] == "ok"
 
 
 def test_no_julia(python: Python) -> None:
     healthy, rows = _examined(python.without("PYBRIDGE_JULIA").with_(PATH="/nonexistent"))
     assert not healthy
     assert rows["Julia"]["state"] == "missing" and rows["Julia"]["remedy"].startswith("pybridge setup")
+    assert rows["engine transpose"]["state"] == "missing" and rows["engine jax"]["state"] == "ok"
 
 
 def test_a_broken_julia(python: Python, fake_julia: Callable[[str], Path]) -> None:
