@@ -16,6 +16,8 @@ def _convolution(x_shape, w_shape, strides, padding, dtypes="f32", *, name, **mo
     return rows("conv_general_dilated", dtypes, f, x, w, active=(0, 1), name=name)
 
 
+X = real(-2, 2)
+CUBE = real(-2, 2, (2, 3, 4))
 _NHWC = ("NHWC", "HWIO", "NHWC")
 
 _CONVOLUTIONS = [
@@ -154,4 +156,77 @@ _REDUCTIONS = [
     ),
 ]
 
-CASES = [*_CONVOLUTIONS, *_REDUCTIONS]
+
+def _log_add(a, b):
+    return jnp.logaddexp(a, b)
+
+
+def _times(a, b):
+    """The product of complex numbers given as pairs."""
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
+
+
+def _greater(a, b):
+    """Of two pairs the one whose first is greater."""
+    which = a[0] >= b[0]
+    return lax.select(which, a[0], b[0]), lax.select(which, a[1], b[1])
+
+
+_NONE = -jnp.inf
+
+_OF_YOURS = [
+    *rows(
+        "program",
+        WIDE,
+        lambda x: lax.reduce(x, x.dtype.type(_NONE), _log_add, (0, 2)),
+        CUBE,
+        active=(0,),
+        name="_reduce",
+        exact=False,
+    ),
+    *rows(
+        "program",
+        "f32",
+        lambda a, b: lax.reduce((a, b), (jnp.ones((), a.dtype), jnp.zeros((), a.dtype)), _times, (1,)),
+        real(-2, 2, (2, 7)),
+        real(-2, 2, (2, 7)),
+        active=(0, 1),
+        name="_reduce_pairs",
+        exact=False,
+    ),
+    *rows(
+        "program",
+        "f32",
+        lambda x, i: lax.reduce((x, i), (x.dtype.type(_NONE), jnp.int32(-1)), _greater, (0,)),
+        distinct((5, 3)),
+        ints(0, 99, (5, 3), "i32"),
+        name="_reduce_with_places",
+        exact=False,
+    ),
+    *rows(
+        "program",
+        "f32",
+        lambda x: lax.reduce(x[:0], x.dtype.type(3), _log_add, (0,)),
+        X,
+        name="_reduce_nothing",
+        exact=False,
+    ),
+    *rows(
+        "program",
+        WIDE,
+        lambda x: lax.reduce_window(x, x.dtype.type(1), lax.mul, (2, 2), (1, 2), [(1, 0), (0, 1)]),
+        real(0.5, 2, (3, 4)),
+        name="_window_product",
+        exact=False,
+    ),
+    *rows(
+        "program",
+        "f32",
+        lambda x: lax.reduce_window(x, x.dtype.type(_NONE), _log_add, (3,), (2,), "VALID", (2,), (2,)),
+        real(-2, 2, (6,)),
+        name="_window_log_add",
+        exact=False,
+    ),
+]
+
+CASES = [*_CONVOLUTIONS, *_REDUCTIONS, *_OF_YOURS]

@@ -345,7 +345,6 @@ KEY = jax.random.key(0)
         (lambda x: lax.linalg.eig(x @ x.T), "eig"),
         (lambda x: lax.approx_max_k(x, 1), "approx_top_k"),
         (lambda x: jax.pure_callback(np.sin, x, x), "pure_callback"),
-        (lambda x: lax.reduce(x, np.float32(0), lambda a, b: a + 2 * b, (0,)), "reduce"),
         (lambda x: x.at[0].apply(jnp.sin), "scatter that applies"),
         (lambda x: lax.linalg.hessenberg(x), "hessenberg"),
         (lambda x: lax.scan(lambda c, r: (c, lax.linalg.lu(x)), 0, x), "lu"),

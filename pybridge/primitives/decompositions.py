@@ -10,6 +10,7 @@ import itertools
 from ..errors import ProgramTypeError
 from ..numerals import COMPLEX, FLOATS, INTEGERS
 from ..program import Literal, SymDim, TensorType
+from .folding import FOLDED
 from .row import dims, integers
 
 
@@ -179,4 +180,5 @@ DECOMPOSITIONS = {
     "lt_to": _total_order("lt"),
     "platform_index": _platform_index,
     "shape_assertion": _no_results,
+    **FOLDED,
 }
