@@ -189,7 +189,9 @@ def _packages() -> Iterator[Row]:
 
 def _jax() -> Row:
     first, last = JAX_TRIED
-    tried = "tried with " + " to ".join(dict.fromkeys(".".join(map(str, release)) for release in (first, last)))
+    tried = "tried with " + " to ".join(
+        dict.fromkeys(".".join(map(str, release)) for release in (first, last))
+    )
     try:
         version = importlib.metadata.version("jax")
     except importlib.metadata.PackageNotFoundError:

@@ -14,7 +14,7 @@ _COUNT = itertools.count(1)
 
 
 def dump(command: str, arguments: Sequence[str], program: Program, answer: str) -> None:
-    """Writes `PID-0001-vjp-f.in.txt` (a comment with the request, then the Program) and `….out.txt`, if asked to."""
+    """Writes `PID-0001-vjp-f.in.txt` (a comment, then the Program) and `….out.txt`, if asked to."""
     folder = os.environ.get(SETTING)
     if not folder:
         return

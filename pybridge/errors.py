@@ -36,7 +36,7 @@ class EngineUnavailable(PyBridgeError):
 
 
 class NotDifferentiable(PyBridgeError, TypeError):
-    """A derivative was asked for that does not exist: integer inputs, reverse mode through an unbounded loop."""
+    """There is no such derivative: of integer inputs, or in reverse mode through an unbounded loop."""
 
 
 class ArgumentError(PyBridgeError, TypeError):

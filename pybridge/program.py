@@ -262,7 +262,11 @@ class Program:
 
         A user's derivative rules do not count: they are there for derivatives, and do not run.
         """
-        nested = (body.equation_count() for eq in self.equations for body in eq.running_bodies) if recursive else ()
+        nested = (
+            (body.equation_count() for eq in self.equations for body in eq.running_bodies)
+            if recursive
+            else ()
+        )
         return len(self.equations) + sum(nested)
 
     def jvp(self, **options) -> Program:

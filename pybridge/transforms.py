@@ -58,7 +58,9 @@ def jvp(program: Program, active: Iterable[int] | None = None, *, optimize: bool
     return _jvp(program, _active(program, active), optimize)
 
 
-def linearize(program: Program, active: Iterable[int] | None = None, *, optimize: bool = False) -> Linearization:
+def linearize(
+    program: Program, active: Iterable[int] | None = None, *, optimize: bool = False
+) -> Linearization:
     """The Program split into a known part and a part linear in the tangents of the active inputs."""
     return _linearize(program, _active(program, active), optimize)
 
@@ -125,7 +127,9 @@ def _linearize(program: Program, active: Mask, optimize: bool) -> Linearization:
 
 @functools.lru_cache(maxsize=4096)
 def _transpose(program: Program, linear: Mask, cotangents: Mask, optimize: bool) -> Program:
-    return _program(program, _ask("transpose", program, _digits(linear), _digits(cotangents), _flag(optimize)))
+    return _program(
+        program, _ask("transpose", program, _digits(linear), _digits(cotangents), _flag(optimize))
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -153,7 +157,11 @@ def _translated(error: errors.JuliaError) -> errors.PyBridgeError:
         return kind(str(error))
     primitive = str(error).partition(":")[0]
     source = re.search(r" \(at (.*)\)$", str(error))
-    return kind(f"{error}; docs/primitives.md lists what is supported", primitive=primitive, source=source[1] if source else "")
+    return kind(
+        f"{error}; docs/primitives.md lists what is supported",
+        primitive=primitive,
+        source=source[1] if source else "",
+    )
 
 
 def _program(origin: Program, text: str) -> Program:
@@ -167,7 +175,7 @@ def _active(program: Program, active: Iterable[int] | None) -> Mask:
     for i, (chosen, type_) in enumerate(zip(mask, program.input_types, strict=True)):
         if chosen and not type_.inexact:
             raise errors.NotDifferentiable(
-                f"input {i} of {program.name} has type {type_}; only float and complex inputs have derivatives. "
+                f"input {i} of {program.name} has type {type_}; only floats and complex numbers have derivatives. "
                 "Convert it to a float, or leave it out of `active`."
             )
     return mask
@@ -202,13 +210,17 @@ def _argument(i: int, x, type_) -> np.ndarray:
     dtype = DTYPES[type_.dtype]
     array = np.asarray(x, dtype) if isinstance(x, (bool, int, float, complex)) else np.asarray(x)
     if array.dtype != dtype or array.shape != _static(type_.shape):
-        raise errors.ArgumentError(f"argument {i} has type {array.dtype}{list(array.shape)} where {type_} is needed")
+        raise errors.ArgumentError(
+            f"argument {i} has type {array.dtype}{list(array.shape)} where {type_} is needed"
+        )
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
 def _static(shape) -> tuple[int, ...]:
     if not all(isinstance(dim, int) for dim in shape):
-        raise errors.ArgumentError("a Program with symbolic dimensions cannot run in Julia; trace it with concrete shapes")
+        raise errors.ArgumentError(
+            "a Program with symbolic dimensions cannot run in Julia; trace it with concrete shapes"
+        )
     return tuple(shape)
 
 

@@ -1,4 +1,4 @@
-"""The transforms as Python offers them: their options, what they refuse, and what they leave behind for debugging."""
+"""The transforms as Python offers them: options, refusals, and what they leave behind for debugging."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -81,7 +81,9 @@ def test_every_program_and_answer_can_be_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("PYBRIDGE_DUMP", str(tmp_path / "dump"))
     p = pb.trace(lambda x: jnp.tanh(x) * 3.25)(X)
     v = p.vjp()
-    (request,), (answer,) = (sorted((tmp_path / "dump").glob(f"*-vjp-*.{kind}.txt")) for kind in ("in", "out"))
+    (request,), (answer,) = (
+        sorted((tmp_path / "dump").glob(f"*-vjp-*.{kind}.txt")) for kind in ("in", "out")
+    )
     assert pb.parse(request.read_text().partition("\n")[2]) == p
     assert pb.parse(answer.read_text()) == v
 

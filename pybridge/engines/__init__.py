@@ -1,8 +1,10 @@
-"""The derivative engines, one file each. `ENGINES` is the list of them, in the order in which they are shown."""
+"""The derivative engines, one file each; `ENGINES` has them in the order in which they are shown."""
 
 from . import enzyme_jax, jax_own, transpose
 from .engine import Engine, Options
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (transpose.ENGINE, jax_own.ENGINE, enzyme_jax.ENGINE)}
+ENGINES: dict[str, Engine] = {
+    engine.name: engine for engine in (transpose.ENGINE, jax_own.ENGINE, enzyme_jax.ENGINE)
+}
 
 __all__ = ["ENGINES", "Engine", "Options"]

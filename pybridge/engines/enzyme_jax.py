@@ -1,4 +1,4 @@
-"""Engine `enzyme-jax`: the PyPI package enzyme-ad, which differentiates StableHLO by Enzyme. First order, under jit, no vmap."""
+"""Engine `enzyme-jax`: the PyPI package enzyme-ad, Enzyme on StableHLO. First order, under jit, no vmap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def _apply(program: Program, arrays: Sequence[Any], options: Options) -> Sequenc
 
 def _unavailable() -> PyBridgeError | None:
     if importlib.util.find_spec("enzyme_ad") is None:
-        return EngineUnavailable("the package enzyme-ad is not installed: `pip install pybridge[enzyme-jax]` (Python 3.11 only)")
+        return EngineUnavailable(
+            "the package enzyme-ad is not installed: `pip install pybridge[enzyme-jax]` (Python 3.11 only)"
+        )
     return None
 
 

@@ -23,7 +23,7 @@ _PATIENCE = 1800.0
 
 
 def wanted(julia: Installation, package: Package) -> bool:
-    """Whether the package comes with a script for an image, and this Julia gains from one: newer ones cache native code."""
+    """Whether the package has a script for an image and this Julia gains: newer ones cache native code."""
     return julia.release < (1, 9) and _script(package).is_file()
 
 

@@ -30,7 +30,7 @@ def test_in_both_orders(neighbour: str, order: str, python: Python) -> None:
 
 
 def test_cxx_exceptions_of_libraries_loaded_later(python: Python) -> None:
-    """Julia's unwinder must not take over from libgcc's: matplotlib's module throws here, after JAX and Julia came."""
+    """Julia's unwinder must not take over from libgcc's: a module loaded last throws here."""
     python.importing_all.run(f"""
         import pybridge
         {JULIA}
