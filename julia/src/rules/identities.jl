@@ -41,13 +41,13 @@ function simplify(::Val{:mul}, eqn, x, definition)
 end
 simplify(::Val{:div}, eqn, x, definition) = isvalue(x[2], 1) ? x[1] : pull_sign(eqn, x, definition)
 
-"Signs move out of products and quotients, towards the sums that absorb them; one that is used elsewhere too would be there twice."
+"Signs move out of products and quotients, towards the sums that absorb them."
 function pull_sign(eqn, x, definition)
     signs = [defined_by(:neg, definition, a) for a in x]
     all(isnothing, signs) && return nothing
     inputs = Atom[s === nothing ? a : s.inputs[1] for (s, a) in zip(signs, x)]
     any(isnothing, signs) || return [with(eqn; inputs = inputs)]
-    all(a -> defined_by(:neg, definition, a) === nothing || used_once(definition, a), x) || return nothing
+    all(a -> defined_by(:neg, definition, a) === nothing || ismovable(definition, a), x) || return nothing
     unsigned = Var(aval(eqn.outputs[1]))
     [with(eqn; inputs = inputs, outputs = [unsigned]), Equation(primitive(:neg), Atom[unsigned], eqn.outputs, NO_ATTRIBUTES, eqn.source)]
 end

@@ -1,12 +1,12 @@
 # One forward pass: identities, constant folding, common subexpressions.
 
 """
-    simplified(program) -> Program
+    simplified(program, careful = false) -> Program
 
 Operands replaced by what they are known to equal, identities applied (rules/identities.jl), elementwise equations of literals
 folded, equal equations merged."""
-function simplified(p::Program)
-    pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Any,Vector{Atom}}(), IdDict{Var,Int}(), use_counts(p), Equation[])
+function simplified(p::Program, careful::Bool = false)
+    pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Any,Vector{Atom}}(), IdDict{Var,Int}(), use_counts(p), careful, Equation[])
     for v in p.inputs
         number!(pass, v)
         pass.env[v] = v
@@ -24,6 +24,7 @@ struct SimplifyPass
     seen::Dict{Any,Vector{Atom}}            # equations by what they compute -> their results
     number::IdDict{Var,Int}
     uses::IdDict{Var,Int}                   # of each result, with those of the results that it replaces
+    careful::Bool                           # move no sign that is used elsewhere too
     equations::Vector{Equation}
 end
 
@@ -38,12 +39,12 @@ function simplify_equation!(pass::SimplifyPass, e::Equation)
     end
 end
 
-"What identities may ask about an atom: `definition(a)`, the equation that binds it or nothing, and whether it is used once."
+"What identities may ask about an atom: `definition(a)`, the equation that binds it or nothing, and whether its sign may be moved."
 struct Definitions
     pass::SimplifyPass
 end
 (d::Definitions)(a) = a isa Var ? get(d.pass.definition, a, nothing) : nothing
-used_once(d::Definitions, a) = get(d.pass.uses, a, 0) == 1
+ismovable(d::Definitions, a) = !d.pass.careful || get(d.pass.uses, a, 0) == 1
 
 "The atoms that stand for the equation's results, appending what they need."
 function simpler(pass::SimplifyPass, e::Equation)

@@ -2,7 +2,8 @@
 #
 # A sum is a tree of add, sub and neg whose inner nodes are used once. Its terms may be regrouped, which changes the value by rounding
 # only; nothing cancels. Programs that compute with rounding errors themselves (compensated summation, error-free products) reach
-# one quantity by two ways of adding, so their terms have additive ancestors in common: such terms are left as they stand.
+# one quantity by two ways of adding and subtract, so their terms have additive ancestors in common, with opposite signs: such terms
+# are left as they stand.
 
 "A signed term."
 struct Term
@@ -73,26 +74,28 @@ function find_sums(p::Program, uses, definition)
                 push!(terms, t)
             end
         end
-        length(terms) > 1 && independent(definition, (t.atom for t in terms)) && push!(sums, Sum(e, members, terms, false))
+        length(terms) > 1 && independent(definition, terms) && push!(sums, Sum(e, members, terms, false))
     end
     reverse!(sums)
 end
 
 const MANY_ANCESTORS = 64
 
-"Whether no two of the atoms have an additive ancestor in common (in doubt, that is with very many ancestors: no)."
-function independent(definition, atoms)
-    reached = VarSet()
-    for a in atoms
-        a isa Var || continue
-        own, stack = VarSet(), Var[a]
+"""
+Whether no two of the terms have an additive ancestor in common with opposite signs (in doubt, that is with very many ancestors: no).
+What they share with one sign cannot cancel."""
+function independent(definition, terms)
+    reached = Set{Tuple{Var,Bool}}()      # signed ancestors of the terms so far
+    for t in terms
+        t.atom isa Var || continue
+        own, stack = Set{Tuple{Var,Bool}}(), [(t.atom, t.negative)]
         while !isempty(stack)
-            v = pop!(stack)
-            v in own && continue
-            (v in reached || length(own) > MANY_ANCESTORS) && return false
-            push!(own, v)
+            (v, negative) = pop!(stack)
+            (v, negative) in own && continue
+            ((v, !negative) in reached || length(own) > MANY_ANCESTORS) && return false
+            push!(own, (v, negative))
             e = get(definition, v, nothing)
-            isadditive(e) && append!(stack, (u for u in e.inputs if u isa Var))
+            isadditive(e) && append!(stack, [(o.atom, o.negative != negative) for o in signed_operands(e) if o.atom isa Var])
         end
         union!(reached, own)
     end
@@ -134,7 +137,7 @@ function factor_linear_maps!(s::Sum, uses, definition, fresh_equations)
             e.inputs[slot] isa Var || continue
             group = unique(first, [g for g in groups[map_key(e, slot)] if waiting(g[1])])
             operands = [Term(s.terms[i].negative, definition[s.terms[i].atom].inputs[position]) for (i, position) in group]
-            length(operands) > 1 && independent(definition, (o.atom for o in operands)) || continue
+            length(operands) > 1 && independent(definition, operands) || continue
             place = group[1][1]
             s.terms[place] = join_terms(s, e, slot, operands, fresh_equations)
             joined[place] = true
