@@ -54,7 +54,7 @@ def main() -> int:
     demo.title("done")
     demo.console.print(f"files are in {OUTPUT.name}/")
     for claim in demo.failed:
-        demo.check(claim, False)
+        demo.console.print(f"[bold red]failed:[/] {claim}")
     return 1 if demo.failed else 0
 
 

@@ -6,7 +6,8 @@ struct Token
     offset::Int             # byte offset in the text, from 1
 end
 
-const TOKEN = r"""
+# \G, the place where matching starts, keeps the match anchored and PCRE's compiled matcher in use.
+const TOKEN = r"""\G(?:
     (?<space>\s+)
   | \#(?<source>[^\n]*)
   | %(?<var>[0-9]+)
@@ -16,13 +17,13 @@ const TOKEN = r"""
   | (?<string>"(?:[^"\\]|\\.)*")
   | <(?<dim>[^>]*)>
   | (?<punct>[][(){},:=])
-"""x
+)"""x
 const TOKEN_KINDS = (:source, :var, :float, :int, :name, :string, :dim, :punct)
 
 function tokenize(text::String)
     tokens, at = Token[], 1
     while at <= ncodeunits(text)
-        m = match(TOKEN, text, at, Base.PCRE.ANCHORED)
+        m = match(TOKEN, text, at)
         m === nothing && throw(syntax_error(text, at, "unexpected character $(repr(text[thisind(text, at)]))"))
         if m[:space] === nothing
             kind = TOKEN_KINDS[findfirst(k -> m[k] !== nothing, TOKEN_KINDS)]
