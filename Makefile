@@ -36,7 +36,7 @@ setup: .venv/julia.stamp
 	$(BIN)/pybridge setup --yes
 	touch $@
 
-test: lint test-julia test-python
+test: test-julia test-python
 
 test-julia: .venv/julia.stamp
 	"$$($(BIN)/python -c 'from pybridge import julia; print(julia.find().require().executable)')" \

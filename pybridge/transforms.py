@@ -175,8 +175,8 @@ def _active(program: Program, active: Iterable[int] | None) -> Mask:
     for i, (chosen, type_) in enumerate(zip(mask, program.input_types, strict=True)):
         if chosen and not type_.inexact:
             raise errors.NotDifferentiable(
-                f"input {i} of {program.name} has type {type_}; only floats and complex numbers have derivatives. "
-                "Convert it to a float, or leave it out of `active`."
+                f"input {i} of {program.name} has type {type_}; only float and complex inputs have "
+                "derivatives. Convert it to a float, or leave it out of `active`."
             )
     return mask
 
