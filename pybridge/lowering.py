@@ -267,7 +267,7 @@ class Lowering:
     def unsupported(self, eqn, what: str) -> UnsupportedPrimitive:
         return UnsupportedPrimitive(
             f"{what}{self._at()} is not in the Program language. docs/primitives.md lists what is; "
-            'engine="jax" differentiates it as JAX does',
+            "keep it outside the function that is bridged, where JAX differentiates it",
             primitive=str(eqn.primitive),
             source=self.source,
         )
