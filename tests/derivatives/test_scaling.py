@@ -35,17 +35,16 @@ def seconds(work) -> float:
     return time.process_time() - start
 
 
-@pytest.mark.parametrize("optimize", [False, True], ids=["vjp", "optimised vjp"])
-def test_a_vjp_takes_time_in_proportion_to_the_length(optimize, capsys):
+def test_a_vjp_takes_time_in_proportion_to_the_length(capsys):
     def run(n):
         p = chain(n)
         transforms._vjp.cache_clear()
-        return seconds(lambda: transforms.vjp(p, optimize=optimize))
+        return seconds(lambda: transforms.vjp(p, optimize=True))
 
     run(200)
     short, long = run(10_000), run(20_000)
     with capsys.disabled():
-        print(f"\nvjp, optimize={optimize}: {short:.2f} s for 10 000 equations, {long:.2f} s for 20 000")
+        print(f"\noptimised vjp: {short:.2f} s for 10 000 equations, {long:.2f} s for 20 000")
     assert long < 3 * short + 0.5
 
 
