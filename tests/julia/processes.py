@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import textwrap
@@ -63,6 +64,8 @@ class Python:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            # whoever runs the tests in the background leaves them with SIGINT ignored, which children inherit
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def run(self, code: str, *arguments: str, timeout: float = 120) -> Ended:
