@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import textwrap
@@ -29,6 +28,9 @@ class Ended:
         assert self.code == 0, f"exit status {self.code}\n{self.out}\n{self.err}"
         return self.out
 
+
+# Whoever runs the tests in the background leaves them with SIGINT ignored, which children inherit.
+_INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 # The runtime needs nothing else of pybridge, and importing JAX each time would double the time.
 _RUNTIME_ONLY = f"""
@@ -57,15 +59,14 @@ class Python:
         return replace(self, environment=kept)
 
     def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
+        prelude = _INTERRUPTIBLE + ("" if self.whole else _RUNTIME_ONLY)
         return subprocess.Popen(
-            [sys.executable, "-c", ("" if self.whole else _RUNTIME_ONLY) + textwrap.dedent(code), *arguments],
+            [sys.executable, "-c", prelude + textwrap.dedent(code), *arguments],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            # whoever runs the tests in the background leaves them with SIGINT ignored, which children inherit
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
 
     def run(self, code: str, *arguments: str, timeout: float = 120) -> Ended:
