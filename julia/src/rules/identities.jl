@@ -9,7 +9,7 @@ simplify(op::Primitive, eqn, x, definition) = nothing
 simplify(op::Elementwise, eqn, x, definition) = simplify(Val(op.name), eqn, x, definition)
 simplify(::Val, eqn, x, definition) = nothing
 
-isvalue(a, number) = a isa Literal && isequal(a.value, convert(typeof(a.value), number))
+isvalue(a, number) = a isa Literal && a.value == number
 iszero_literal(a) = a isa Literal && iszero(a.value)
 defined_by(name::Symbol, definition, a) = (e = definition(a); e !== nothing && JaxprAD.name(e.op) === name ? e : nothing)
 
@@ -39,7 +39,9 @@ function simplify(::Val{:mul}, eqn, x, definition)
     isvalue(x[1], -1) && return [with(eqn; op = primitive(:neg), inputs = Atom[x[2]])]
     pull_sign(eqn, x, definition)
 end
-simplify(::Val{:div}, eqn, x, definition) = isvalue(x[2], 1) ? x[1] : pull_sign(eqn, x, definition)
+# Not of integers: their quotients are truncated, and a negated unsigned number is a large one.
+simplify(::Val{:div}, eqn, x, definition) =
+    isvalue(x[2], 1) ? x[1] : isinexact(dtype(eqn.outputs[1])) ? pull_sign(eqn, x, definition) : nothing
 
 "Signs move out of products and quotients, towards the sums that absorb them."
 function pull_sign(eqn, x, definition)

@@ -16,6 +16,13 @@ end
     @test names_of(optimized("(%0: f64[]) { %1: f64[] = stop_gradient %0 return %1 }")) == [:stop_gradient]
 end
 
+@testset "unsigned integers" begin
+    @test names_of(optimized("(%0: u8[]) { %1: u8[] = mul %0 3:u8 return %1 }")) == [:mul]
+    quotient = "(%0: u8[], %1: u8[]) { %2: u8[] = neg %0 %3: u8[] = div %2 %1 return %3 }"
+    x = [fill(0x02), fill(0x03)]
+    @test run(optimized(quotient), x) == run(program(quotient), x) == [fill(0x54)]
+end
+
 @testset "L(u) + L(v) becomes L(u + v)" begin
     sums = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]} %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = OP %2 %3 return %4 }"
     @test names_of(optimized(replace(sums, "OP" => "add"))) == [:add, :reduce_sum]
