@@ -6,7 +6,7 @@ struct TensorType
     shape::Shape
 end
 TensorType(dtype::DataType) = TensorType(dtype, Dim[])
-Base.:(==)(a::TensorType, b::TensorType) = a.dtype === b.dtype && a.shape == b.shape
+Base.:(==)(a::TensorType, b::TensorType) = a.dtype === b.dtype && (a.shape === b.shape || a.shape == b.shape)
 Base.hash(t::TensorType, h::UInt) = hash(t.shape, hash(t.dtype, h))
 Base.ndims(t::TensorType) = length(t.shape)
 Base.show(io::IO, t::TensorType) = print(io, type_text(t))
@@ -55,10 +55,15 @@ struct Program
 end
 
 Base.getindex(e::Equation, attribute::Symbol) = e.attrs[attribute]
-bodies(e::Equation) = Program[p for v in values(e.attrs) for p in (v isa Program ? (v,) : v isa Vector{Program} ? v : ())]
+hasbodies(e::Equation) = any(v -> v isa Union{Program,Vector{Program}}, values(e.attrs))
+bodies(e::Equation) = hasbodies(e) ? Program[p for v in values(e.attrs) for p in bodies(v)] : NO_BODIES
+bodies(p::Program) = (p,)
+bodies(ps::Vector{Program}) = ps
+bodies(value) = ()
+const NO_BODIES = Program[]
 
 "The number of equations, those of nested Programs included."
-count_equations(p::Program) = sum(Int[1 + sum(Int[count_equations(q) for q in bodies(e)]) for e in p.equations])
+count_equations(p::Program)::Int = mapreduce(e -> 1 + mapreduce(count_equations, +, bodies(e); init = 0), +, p.equations; init = 0)
 
 "The same equation with other operands, results or attributes."
 with(e::Equation; op = e.op, inputs = e.inputs, outputs = e.outputs, attrs = e.attrs) =

@@ -21,14 +21,16 @@ Any one-result primitive on Traced values and numbers; a number is a literal of 
 literals alone are computed at once: their result is a literal too, which may stand beside arrays where a rank-0 variable may not."""
 function apply(op::Symbol, x::Union{Traced,Number}...; attrs...)
     like = x[findfirst(v -> v isa Traced, x)]
-    operands = Traced[v isa Traced ? v : literal(like, v) for v in x]
-    primitive(op) isa Elementwise && all(isliteral, operands) && return folded(primitive(op), operands, Attributes(attrs))
-    Traced(like.builder, emit(like.builder, op, (v.atom for v in operands)...; attrs...))
+    operands = Atom[v isa Traced ? v.atom : literal(like, v).atom for v in x]
+    p, given = primitive(op), as_attributes(attrs)
+    p isa Elementwise && all(a -> a isa Literal, operands) && return Traced(like.builder, folded(p, operands, given))
+    Traced(like.builder, only_one(emit!(like.builder, p, operands, given)))
 end
 
+"The literal that an elementwise primitive of literals gives."
 function folded(op::Primitive, x, attrs)
-    types = infer(op, TensorType[aval(v) for v in x], attrs)
-    Traced(x[1].builder, Literal(evaluate(op, Any[fill(v.atom.value) for v in x], attrs, types)[1][]))
+    types = infer(op, TensorType[aval(l) for l in x], attrs)
+    Literal(evaluate(op, Any[fill(l.value) for l in x], attrs, types)[1][])
 end
 
 for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul), (:/, :div), (:^, :pow), (:max, :max), (:min, :min), (:rem, :rem),

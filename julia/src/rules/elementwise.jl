@@ -53,16 +53,22 @@ haszerotangent(op::Elementwise) = op.tangents === nothing
 
 function infer(op::Elementwise, types, attrs)
     op.arity in (nothing, length(types)) || infer_error(op, "takes $(op.arity) operands, got $(length(types))")
-    dtypes = (t.dtype for t in types)
-    op.accepts(dtypes...; attrs...) || infer_error(op, "is not defined for $(join(map(type_text, types), ", "))")
-    [TensorType(op.result(dtypes...; attrs...), common_shape(op, types))]
+    dtypes = DataType[t.dtype for t in types]
+    called(op.accepts, dtypes, attrs) || infer_error(op, "is not defined for $(join(map(type_text, types), ", "))")
+    [TensorType(called(op.result, dtypes, attrs), common_shape(op, types))]
 end
+# Making keywords takes longer than most rules do.
+called(f, x, attrs) = isempty(attrs) ? f(x...) : f(x...; attrs...)
 
 "The one shape of elementwise operands; rank-0 operands go with any."
 function common_shape(op, types)
-    shapes = unique(t.shape for t in types if !isempty(t.shape))
-    length(shapes) > 1 && infer_error(op, "operands have different shapes: $(join(map(type_text, types), ", "))")
-    isempty(shapes) ? Dim[] : first(shapes)
+    common = isempty(types) ? Dim[] : types[1].shape
+    for t in types
+        (isempty(t.shape) || t.shape === common) && continue
+        isempty(common) || t.shape == common || infer_error(op, "operands have different shapes: $(join(map(type_text, types), ", "))")
+        common = t.shape
+    end
+    common
 end
 
 """
@@ -91,14 +97,14 @@ function jvp(op::Elementwise, b, eqn, x, ẋ)
 end
 
 tangent(op, ::Nothing, eqn, ẋ, yx) = nothing
-tangent(op, rule::Function, eqn, ẋ, yx) = rule(ẋ, yx...; eqn.attrs...)
+tangent(op, rule::Function, eqn, ẋ, yx) = called(rule, (ẋ, yx...), eqn.attrs)
 function tangent(op, rules::Tuple, eqn, ẋ, yx)
     ẏ = nothing
     for (i, rule) in enumerate(rules)
         ẋ[i] === nothing && continue
         rule === no_rule &&
             throw(UnsupportedPrimitive(string(op.name), "has no derivative with respect to operand $i of $(op.arity)", eqn.source))
-        term = rule(ẋ[i], yx...; eqn.attrs...)
+        term = called(rule, (ẋ[i], yx...), eqn.attrs)
         ẏ = ẏ === nothing ? term : term === nothing ? ẏ : ẏ + term
     end
     ẏ
@@ -107,7 +113,7 @@ end
 function transpose(op::Elementwise, b, eqn, ȳ, x)
     op.transpose === nothing && return invoke(transpose, Tuple{Primitive,Any,Any,Any,Any}, op, b, eqn, ȳ, x)
     operands = (v isa Undefined ? v : Traced(b, v) for v in x)
-    MaybeAtom[atom_of(x̄) for x̄ in op.transpose(Traced(b, ȳ[1]), operands...; eqn.attrs...)]
+    MaybeAtom[atom_of(x̄) for x̄ in called(op.transpose, (Traced(b, ȳ[1]), operands...), eqn.attrs)]
 end
 atom_of(x::Traced) = x.atom
 atom_of(::Nothing) = nothing

@@ -6,19 +6,24 @@
 What may stand for a one-result equation of `op` with operands `x`: an atom, or equations of which the last binds the result;
 `definition(a)` is the equation that binds `a`, or `nothing`. Gives `nothing` when there is nothing better."""
 simplify(op::Primitive, eqn, x, definition) = nothing
-simplify(op::Elementwise, eqn, x, definition) = simplify(Val(op.name), eqn, x, definition)
-simplify(::Val, eqn, x, definition) = nothing
+function simplify(op::Elementwise, eqn, x, definition)
+    identity = get(IDENTITIES, op.name, nothing)
+    identity === nothing ? nothing : identity(eqn, x, definition)
+end
 
 isvalue(a, number) = a isa Literal && a.value == number
 iszero_literal(a) = a isa Literal && iszero(a.value)
-defined_by(name::Symbol, definition, a) = (e = definition(a); e !== nothing && JaxprAD.name(e.op) === name ? e : nothing)
+function defined_by(name::Symbol, definition, a)
+    e = definition(a)
+    e !== nothing && JaxprAD.name(e.op) === name ? e : nothing
+end
 
-simplify(::Val{:copy}, eqn, x, definition) = x[1]
-function simplify(::Val{:neg}, eqn, x, definition)
+simplify_copy(eqn, x, definition) = x[1]
+function simplify_neg(eqn, x, definition)
     inner = defined_by(:neg, definition, x[1])
     inner === nothing ? nothing : inner.inputs[1]
 end
-function simplify(::Val{:add}, eqn, x, definition)
+function simplify_add(eqn, x, definition)
     iszero_literal(x[1]) && return x[2]
     iszero_literal(x[2]) && return x[1]
     minus = defined_by(:neg, definition, x[2])
@@ -26,13 +31,13 @@ function simplify(::Val{:add}, eqn, x, definition)
     minus = defined_by(:neg, definition, x[1])
     minus === nothing ? nothing : [with(eqn; op = primitive(:sub), inputs = Atom[x[2], minus.inputs[1]])]
 end
-function simplify(::Val{:sub}, eqn, x, definition)
+function simplify_sub(eqn, x, definition)
     iszero_literal(x[2]) && return x[1]
     iszero_literal(x[1]) && return [with(eqn; op = primitive(:neg), inputs = Atom[x[2]])]
     minus = defined_by(:neg, definition, x[2])
     minus === nothing ? nothing : [with(eqn; op = primitive(:add), inputs = Atom[x[1], minus.inputs[1]])]
 end
-function simplify(::Val{:mul}, eqn, x, definition)
+function simplify_mul(eqn, x, definition)
     isvalue(x[2], 1) && return x[1]
     isvalue(x[1], 1) && return x[2]
     isvalue(x[2], -1) && return [with(eqn; op = primitive(:neg), inputs = Atom[x[1]])]
@@ -40,20 +45,24 @@ function simplify(::Val{:mul}, eqn, x, definition)
     pull_sign(eqn, x, definition)
 end
 # Not of integers: their quotients are truncated, and a negated unsigned number is a large one.
-simplify(::Val{:div}, eqn, x, definition) =
+simplify_div(eqn, x, definition) =
     isvalue(x[2], 1) ? x[1] : isinexact(dtype(eqn.outputs[1])) ? pull_sign(eqn, x, definition) : nothing
 
 "Signs move out of products and quotients, towards the sums that absorb them."
 function pull_sign(eqn, x, definition)
+    any(a -> defined_by(:neg, definition, a) !== nothing, x) || return nothing
     signs = [defined_by(:neg, definition, a) for a in x]
-    all(isnothing, signs) && return nothing
     inputs = Atom[s === nothing ? a : s.inputs[1] for (s, a) in zip(signs, x)]
     any(isnothing, signs) || return [with(eqn; inputs = inputs)]
     all(a -> defined_by(:neg, definition, a) === nothing || ismovable(definition, a), x) || return nothing
     unsigned = Var(aval(eqn.outputs[1]))
     [with(eqn; inputs = inputs, outputs = [unsigned]), Equation(primitive(:neg), Atom[unsigned], eqn.outputs, NO_ATTRIBUTES, eqn.source)]
 end
-simplify(::Val{:select_n}, eqn, x, definition) = all(a -> a === x[2], x[3:end]) && x[2] isa Var ? x[2] : nothing
+simplify_select_n(eqn, x, definition) = all(a -> a === x[2], x[3:end]) && x[2] isa Var ? x[2] : nothing
+
+"The identities of elementwise primitives, by name."
+const IDENTITIES = Dict{Symbol,Function}(:copy => simplify_copy, :neg => simplify_neg, :add => simplify_add, :sub => simplify_sub,
+                                         :mul => simplify_mul, :div => simplify_div, :select_n => simplify_select_n)
 
 # ---- movements of whole arrays: identities vanish, chains become one
 

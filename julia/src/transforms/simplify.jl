@@ -4,39 +4,74 @@
     simplified(program, careful = false) -> Program
 
 Operands replaced by what they are known to equal, identities applied (rules/identities.jl), elementwise equations of literals
-folded, equal equations merged."""
+folded, equal equations merged. Nested Programs are taken as they are."""
 function simplified(p::Program, careful::Bool = false)
-    pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Any,Vector{Atom}}(), IdDict{Var,Int}(), use_counts(p), careful, Equation[])
-    for v in p.inputs
-        number!(pass, v)
-        pass.env[v] = v
-    end
+    pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Computation,Vector{Atom}}(),
+                        careful ? use_counts(p) : IdDict{Var,Int}(), careful, Equation[])
     for e in p.equations
         checkpoint()
-        simplify_equation!(pass, map_bodies(optimize, e))
+        simplify_equation!(pass, e)
     end
-    with(p; equations = pass.equations, outputs = Atom[lookup(pass.env, a) for a in p.outputs])
+    with(p; equations = pass.equations, outputs = Atom[resolve(pass, a) for a in p.outputs])
 end
+
+"What identifies a computed value: primitive, attributes, operands and the results' types."
+struct Computation
+    op::Primitive
+    operands::Vector{Atom}
+    types::Vector{TensorType}       # they tell the constants [0] and [false] apart, which are equal in Julia
+    attributes::Vector{Any}
+    hash::UInt
+end
+function Computation(op, operands, types, attributes)
+    h = foldl((h, a) -> hash(identity_key(a), h), operands; init = hash(name(op)))
+    Computation(op, operands, types, attributes, foldl((h, v) -> hash(outline(v), h), attributes; init = h))
+end
+Base.hash(c::Computation, h::UInt) = hash(c.hash, h)
+Base.:(==)(a::Computation, b::Computation) =
+    a.hash == b.hash && a.op === b.op && same_atoms(a.operands, b.operands) && a.types == b.types &&
+    length(a.attributes) == length(b.attributes) && all(isequal(attribute_key(v), attribute_key(w)) for (v, w) in zip(a.attributes, b.attributes))
+
+same_atoms(x, y) = length(x) == length(y) && all(same_atom(a, b) for (a, b) in zip(x, y))
+same_atom(a::Var, b::Var) = a === b
+same_atom(a::Literal, b::Literal) = a == b
+same_atom(a, b) = false
+identity_key(a::Var) = objectid(a)
+identity_key(a::Literal) = a
+
+"A nested Program by its text, which is written only where all else is equal."
+attribute_key(value) = value
+attribute_key(p::Program) = program_text(p)
+attribute_key(ps::Vector{Program}) = map(program_text, ps)
+outline(value) = value
+outline(p::Program) = length(p.equations)
+outline(ps::Vector{Program}) = map(outline, ps)
 
 struct SimplifyPass
     env::Environment                        # old variable -> what replaces it
     definition::IdDict{Var,Equation}
-    seen::Dict{Any,Vector{Atom}}            # equations by what they compute -> their results
-    number::IdDict{Var,Int}
-    uses::IdDict{Var,Int}                   # of each result, with those of the results that it replaces
+    seen::Dict{Computation,Vector{Atom}}    # -> the results
+    uses::IdDict{Var,Int}                   # if careful: of each result, with those of the results that it replaces
     careful::Bool                           # move no sign that is used elsewhere too
     equations::Vector{Equation}
 end
 
-number!(pass, v::Var) = pass.number[v] = length(pass.number)
+resolve(pass::SimplifyPass, v::Var) = get(pass.env, v, v)
+resolve(pass::SimplifyPass, l::Literal) = l
+"The equation with every operand replaced by what stands for it."
+resolved(pass::SimplifyPass, e::Equation) =
+    any(a -> a isa Var && haskey(pass.env, a), e.inputs) ? with(e; inputs = Atom[resolve(pass, a) for a in e.inputs]) : e
 
 function simplify_equation!(pass::SimplifyPass, e::Equation)
-    e = with(e; inputs = Atom[lookup(pass.env, a) for a in e.inputs])
-    results = simpler(pass, e)
-    for (v, a) in zip(e.outputs, results)
-        pass.env[v] = a
-        a isa Var && a !== v && (pass.uses[a] = get(pass.uses, a, 0) + get(pass.uses, v, 0))
-    end
+    results = simpler(pass, resolved(pass, e))
+    results === e.outputs || foreach((v, a) -> replace!(pass, v, a), e.outputs, results)
+    nothing
+end
+
+function replace!(pass::SimplifyPass, v::Var, a::Atom)
+    a === v && return
+    pass.env[v] = a
+    pass.careful && a isa Var && (pass.uses[a] = get(pass.uses, a, 0) + get(pass.uses, v, 0))
 end
 
 "What identities may ask about an atom: `definition(a)`, the equation that binds it or nothing, and whether its sign may be moved."
@@ -50,38 +85,37 @@ ismovable(d::Definitions, a) = !d.pass.careful || get(d.pass.uses, a, 0) == 1
 function simpler(pass::SimplifyPass, e::Equation)
     e = literal_operands(pass, e)
     if length(e.outputs) == 1
-        definition = Definitions(pass)
         replacement = folded(e)
-        replacement === nothing && (replacement = simplify(e.op, e, e.inputs, definition))
+        replacement === nothing && (replacement = simplify(e.op, e, e.inputs, Definitions(pass)))
         replacement isa Vector{Equation} && return simpler_chain!(pass, replacement)
         # A literal replaces an array only through a broadcast; leave that case as it is.
         replacement isa Atom && aval(replacement) == aval(e.outputs[1]) && return Atom[replacement]
     end
     inlinable(e) && return inline_body!(pass, e)
-    key = computation(pass, e)
-    key !== nothing && haskey(pass.seen, key) && return pass.seen[key]
+    mergeable(e.op) || return append_equation!(pass, e)
+    key = computation(e)
+    haskey(pass.seen, key) ? pass.seen[key] : (pass.seen[key] = append_equation!(pass, e))
+end
+
+function append_equation!(pass::SimplifyPass, e::Equation)
     push!(pass.equations, e)
     for v in e.outputs
-        number!(pass, v)
         pass.definition[v] = e
     end
-    key === nothing || (pass.seen[key] = Vector{Atom}(e.outputs))
     Vector{Atom}(e.outputs)
 end
 
 "Simplifies equations that stand for one; the results of the last are its."
 function simpler_chain!(pass::SimplifyPass, equations)
     foreach(e -> simplify_equation!(pass, e), equations[1:end-1])
-    last_one = equations[end]
-    simpler(pass, with(last_one; inputs = Atom[a isa Var ? get(pass.env, a, a) : a for a in last_one.inputs]))
+    simpler(pass, resolved(pass, equations[end]))
 end
 
 "Arrays filled with a literal become that literal where an operand of the full shape stands beside them."
 function literal_operands(pass::SimplifyPass, e::Equation)
-    e.op isa Elementwise || return e
+    e.op isa Elementwise && !isempty(shape(e.outputs[1])) && any(a -> filling(pass, a) !== a, e.inputs) || return e
     fills = Atom[filling(pass, a) for a in e.inputs]
-    any(a -> a isa Var && shape(a) == shape(e.outputs[1]), fills) || return e
-    with(e; inputs = fills)
+    any(a -> a isa Var && shape(a) == shape(e.outputs[1]), fills) ? with(e; inputs = fills) : e
 end
 function filling(pass::SimplifyPass, a)
     d = a isa Var ? get(pass.definition, a, nothing) : nothing
@@ -89,26 +123,24 @@ function filling(pass::SimplifyPass, a)
 end
 
 "The literal that an elementwise equation of literals gives, or nothing."
-function folded(e::Equation)
-    foldable(e.op) && !isempty(e.inputs) && all(a -> a isa Literal, e.inputs) && isempty(shape(e.outputs[1])) || return nothing
-    Literal(evaluate(e.op, Any[fill(a.value) for a in e.inputs], e.attrs, TensorType[aval(e.outputs[1])])[1][])
-end
-"Whether literals may be folded: `stop_gradient` and the like mean something to later transforms, but not on a constant."
-foldable(op::Primitive) = false
-foldable(op::Elementwise) = true
+folded(e::Equation) =
+    e.op isa Elementwise && !isempty(e.inputs) && all(a -> a isa Literal, e.inputs) && isempty(shape(e.outputs[1])) ?
+    folded(e.op, e.inputs, e.attrs) : nothing
 
-"What identifies the computed value: primitive, attributes and operands, those of commutative primitives in a fixed order."
-function computation(pass::SimplifyPass, e::Equation)
-    (e.op isa Remat || e.op isa Custom) && return nothing
-    operands = Any[a isa Var ? pass.number[a] : a for a in e.inputs]
-    iscommutative(e.op) && sort!(operands; by = a -> a isa Int ? (1, a) : (0, 0))
-    # The types tell the constants [0] and [false] apart, which are equal in Julia.
-    (e.op, operands, map(aval, e.outputs), Any[attribute_key(e.attrs[k]) for k in attributes(e.op) if haskey(e.attrs, k)])
+function computation(e::Equation)
+    operands = iscommutative(e.op) ? sort(e.inputs; by = identity_order) : e.inputs
+    Computation(e.op, operands, TensorType[aval(v) for v in e.outputs], attribute_values(e))
 end
-attribute_key(value) = value
-attribute_key(p::Program) = program_text(p)
-attribute_key(ps::Vector{Program}) = map(program_text, ps)
-iscommutative(op::Primitive) = name(op) in (:add, :mul, :max, :min, :and, :or, :xor, :eq, :ne)
+"Literals last; any fixed order serves."
+identity_order(a) = a isa Var ? objectid(a) : typemax(UInt)
+attribute_values(e::Equation) = isempty(e.attrs) ? NO_VALUES : Any[e.attrs[k] for k in attributes(e.op) if haskey(e.attrs, k)]
+const NO_VALUES = Any[]
+
+iscommutative(op::Primitive) = false
+iscommutative(op::Elementwise) = op.name in (:add, :mul, :max, :min, :and, :or, :xor, :eq, :ne)
+"Whether equal equations may be one: what is rematerialised is meant to be computed twice, and a user's own rule stays as it stands."
+mergeable(op::Primitive) = true
+mergeable(::Union{Remat,Custom}) = false
 
 "Equations whose bodies need not be bodies: rematerialisation without a barrier."
 inlinable(e::Equation) = e.op isa Remat && !e[:barrier]
@@ -116,12 +148,14 @@ function inline_body!(pass::SimplifyPass, e::Equation)
     b = Builder()
     results = inline!(b, only_one(bodies(e)), e.inputs)
     foreach(q -> simplify_equation!(pass, q), b.equations)
-    Atom[a isa Var && haskey(pass.env, a) ? pass.env[a] : a for a in results]
+    Atom[resolve(pass, a) for a in results]
 end
 
 "The equation with its nested Programs transformed."
 function map_bodies(f, e::Equation)
-    any(v -> v isa Program || v isa Vector{Program}, values(e.attrs)) || return e
-    attrs = Attributes(k => (v isa Program ? f(v) : v isa Vector{Program} ? Program[f(q) for q in v] : v) for (k, v) in e.attrs)
-    with(e; attrs = attrs)
+    hasbodies(e) || return e
+    with(e; attrs = Attributes(k => map_bodies(f, v) for (k, v) in e.attrs))
 end
+map_bodies(f, p::Program) = f(p)
+map_bodies(f, ps::Vector{Program}) = Program[f(p) for p in ps]
+map_bodies(f, value) = value

@@ -12,10 +12,13 @@ struct Term
 end
 
 mutable struct Sum
+    place::Int                      # among the Program's sums
     root::Equation                  # the equation whose result the sum is
-    members::Vector{Equation}       # all equations of the tree
+    members::Vector{Var}            # the results of all equations of the tree
     terms::Vector{Term}
+    before::Vector{Equation}        # new equations, in front of the root
     changed::Bool
+    independent::Union{Bool,Nothing}    # whether its terms may be regrouped, found out when it matters
 end
 
 const LONGEST_SHARED = 16           # longer sums are not searched for shared pairs: their number grows with the square
@@ -23,20 +26,15 @@ const LONGEST_SHARED = 16           # longer sums are not searched for shared pa
 """
     factor_sums(program) -> Program
 
-`L(u) + L(v) → L(u + v)` for linear maps L, and pairs of terms common to several sums computed once."""
+`L(u) + L(v) → L(u + v)` for linear maps L, and pairs of terms common to several sums computed once; the Program itself where there
+are none."""
 function factor_sums(p::Program)
     uses = use_counts(p)
     definition = IdDict{Var,Equation}(v => e for e in p.equations for v in e.outputs)
     sums = find_sums(p, uses, definition)
-    isempty(sums) && return p
-    before = IdDict{Equation,Vector{Equation}}()    # new equations, in front of a sum's root
-    for s in sums
-        before[s.root] = Equation[]
-        factor_linear_maps!(s, uses, definition, before[s.root])
-    end
-    share_pairs!(sums, before)
-    any(s -> s.changed, sums) || return p
-    rebuild(p, sums, before)
+    foreach(s -> factor_linear_maps!(s, uses, definition), sums)
+    share_pairs!(sums, definition)
+    any(s -> s.changed, sums) ? rebuild(p, sums) : p
 end
 
 function use_counts(p::Program)
@@ -47,36 +45,45 @@ function use_counts(p::Program)
     uses
 end
 
-issum(e::Equation) = e.op isa Elementwise && e.op.name in (:add, :sub, :neg) && isinexact(dtype(e.outputs[1])) &&
-                     all(a -> a isa Var, e.inputs)
+isadditive(e) = e !== nothing && e.op isa Elementwise && e.op.name in (:add, :sub, :neg)
+issum(e) = isadditive(e) && isinexact(dtype(e.outputs[1])) && all(a -> a isa Var, e.inputs)
 "The signed operands of an add, sub or neg."
 signed_operands(e::Equation) = e.op.name === :add ? [Term(false, a) for a in e.inputs] :
     e.op.name === :sub ? [Term(false, e.inputs[1]), Term(true, e.inputs[2])] : [Term(true, e.inputs[1])]
 
 function find_sums(p::Program, uses, definition)
-    inner = Base.IdSet{Equation}()
-    sums = Sum[]
+    inner, sums = VarSet(), Sum[]
     for e in Iterators.reverse(p.equations)
-        (issum(e) && !(e in inner)) || continue
-        members, terms, stack = Equation[], Term[], [Term(false, e.outputs[1])]
-        while !isempty(stack)
-            t = pop!(stack)
-            d = get(definition, t.atom, nothing)
-            whole = d !== nothing && issum(d) && (d === e || uses[t.atom] == 1)
-            # A sign is exact, so it may be looked through however often it is used.
-            if whole || d !== nothing && issum(d) && d.op.name === :neg
-                whole && push!(members, d)
-                whole && push!(inner, d)
-                for operand in Iterators.reverse(signed_operands(d))
-                    push!(stack, Term(operand.negative != t.negative, operand.atom))
-                end
-            else
-                push!(terms, t)
-            end
-        end
-        length(terms) > 1 && independent(definition, terms) && push!(sums, Sum(e, members, terms, false))
+        issum(e) && !(e.outputs[1] in inner) || continue
+        members, terms = sum_tree(e, uses, definition)
+        union!(inner, members)
+        length(terms) > 1 && push!(sums, Sum(0, e, members, terms, Equation[], false, nothing))
     end
     reverse!(sums)
+    for (k, s) in enumerate(sums); s.place = k; end
+    sums
+end
+
+"The results of a sum's equations, and its terms."
+function sum_tree(root::Equation, uses, definition)
+    result = root.outputs[1]
+    members, terms, stack = Var[], Term[], [Term(false, result)]
+    while !isempty(stack)
+        t = pop!(stack)
+        e = t.atom isa Var ? get(definition, t.atom, nothing) : nothing
+        summed = issum(e)
+        whole = summed && (t.atom === result || uses[t.atom] == 1)
+        whole && push!(members, t.atom)
+        # A sign is exact, so it may be looked through however often it is used.
+        if whole || summed && e.op.name === :neg
+            for operand in Iterators.reverse(signed_operands(e))
+                push!(stack, Term(operand.negative != t.negative, operand.atom))
+            end
+        else
+            push!(terms, t)
+        end
+    end
+    members, terms
 end
 
 const MANY_ANCESTORS = 64
@@ -85,79 +92,37 @@ const MANY_ANCESTORS = 64
 Whether no two of the terms have an additive ancestor in common with opposite signs (in doubt, that is with very many ancestors: no).
 What they share with one sign cannot cancel."""
 function independent(definition, terms)
-    reached = Set{Tuple{Var,Bool}}()      # signed ancestors of the terms so far
+    reached = IdDict{Var,UInt8}()      # additive ancestors of the terms so far -> the signs they come with, as bits
     for t in terms
         t.atom isa Var || continue
-        own, stack = Set{Tuple{Var,Bool}}(), [(t.atom, t.negative)]
+        own, count, stack = IdDict{Var,UInt8}(), 0, [t]
         while !isempty(stack)
-            (v, negative) = pop!(stack)
-            (v, negative) in own && continue
-            ((v, !negative) in reached || length(own) > MANY_ANCESTORS) && return false
-            push!(own, (v, negative))
-            e = get(definition, v, nothing)
-            isadditive(e) && append!(stack, [(o.atom, o.negative != negative) for o in signed_operands(e) if o.atom isa Var])
+            s = pop!(stack)
+            mine, opposite = s.negative ? (0x2, 0x1) : (0x1, 0x2)
+            signs = get(own, s.atom, 0x0)
+            signs & mine == 0x0 || continue
+            (get(reached, s.atom, 0x0) & opposite == 0x0 && count <= MANY_ANCESTORS) || return false
+            own[s.atom] = signs | mine
+            count += 1
+            e = get(definition, s.atom, nothing)
+            isadditive(e) || continue
+            for o in signed_operands(e)
+                o.atom isa Var && push!(stack, Term(o.negative != s.negative, o.atom))
+            end
         end
-        union!(reached, own)
+        merge!(|, reached, own)
     end
     true
 end
-isadditive(e) = e !== nothing && e.op isa Elementwise && e.op.name in (:add, :sub, :neg)
-
-# ---- L(u) + L(v) → L(u + v)
-
-"""
-    factor_slots(op, eqn) -> positions
-
-The operands in which the primitive is linear with all others fixed, where adding before applying it is no more work than after."""
-factor_slots(op::Primitive, eqn) = ()
-factor_slots(op::Elementwise, eqn) = op.name === :mul ? (1, 2) : op.name === :div ? (1,) : ()
-factor_slots(::Union{BroadcastInDim,Reshape,ReduceSum}, eqn) = (1,)
-
-"All but the operand in `slot`: terms with equal keys are the same linear map of that operand."
-map_key(e::Equation, slot) = (e.op, name(e.op) === :mul ? 0 : slot, Any[identity_key(a) for (k, a) in enumerate(e.inputs) if k != slot],
-                              aval(e.inputs[slot]), Any[attribute_key(e.attrs[k]) for k in attributes(e.op) if haskey(e.attrs, k)])
-identity_key(a::Var) = objectid(a)
-identity_key(a::Literal) = a
-
-function factor_linear_maps!(s::Sum, uses, definition, fresh_equations)
-    groups = Dict{Any,Vector{Tuple{Int,Int}}}()
-    for (k, t) in enumerate(s.terms)
-        e = get(definition, t.atom, nothing)
-        (e === nothing || uses[t.atom] > 1) && continue
-        for slot in factor_slots(e.op, e)
-            e.inputs[slot] isa Var && push!(get!(Vector{Tuple{Int,Int}}, groups, map_key(e, slot)), (k, slot))
-        end
-    end
-    gone, joined = falses(length(s.terms)), falses(length(s.terms))
-    waiting(k) = !gone[k] && !joined[k]
-    for (k, t) in enumerate(s.terms)
-        e = get(definition, t.atom, nothing)
-        (!waiting(k) || e === nothing || uses[t.atom] > 1) && continue
-        for slot in factor_slots(e.op, e)
-            e.inputs[slot] isa Var || continue
-            group = unique(first, [g for g in groups[map_key(e, slot)] if waiting(g[1])])
-            operands = [Term(s.terms[i].negative, definition[s.terms[i].atom].inputs[position]) for (i, position) in group]
-            length(operands) > 1 && independent(definition, operands) || continue
-            place = group[1][1]
-            s.terms[place] = join_terms(s, e, slot, operands, fresh_equations)
-            joined[place] = true
-            for (i, _) in group[2:end]; gone[i] = true; end
-            s.changed = true
-            break
-        end
-    end
-    s.terms = s.terms[.!gone]
+function mayregroup(s::Sum, definition)
+    s.independent === nothing && (s.independent = independent(definition, s.terms))
+    s.independent
 end
 
-"The one term that stands for terms under one linear map: the map of the sum of their operands."
-function join_terms(s::Sum, e::Equation, slot, operands, fresh_equations)
-    b = Builder(Equation[], s.root.source)
-    flip = all(t -> t.negative, operands)
-    total = emit_sum!(b, flip ? [Term(false, t.atom) for t in operands] : operands)
-    inputs = Atom[k == slot ? total : a for (k, a) in enumerate(e.inputs)]
-    joined = only_one(emit!(b, e.op, inputs, e.attrs))
-    append!(fresh_equations, b.equations)
-    Term(flip, joined)
+"The signed sum of the terms; of negative ones alone, the sum of their opposites, negated."
+function summed!(b::Builder, terms)
+    flip = all(t -> t.negative, terms)
+    Term(flip, emit_sum!(b, flip ? [Term(false, t.atom) for t in terms] : terms))
 end
 
 "Adds signed terms, a positive one first if there is one."
@@ -170,7 +135,69 @@ function emit_sum!(b::Builder, terms)
     total
 end
 
+# ---- L(u) + L(v) → L(u + v)
+
+"""
+    factor_slots(op, eqn) -> positions
+
+The operands in which the primitive is linear with all others fixed, where adding before applying it is no more work than after."""
+factor_slots(op::Primitive, eqn) = ()
+factor_slots(op::Elementwise, eqn) = op.name === :mul ? (1, 2) : op.name === :div ? (1,) : ()
+factor_slots(::Union{BroadcastInDim,Reshape,ReduceSum}, eqn) = (1,)
+
+"All but the operand in `slot`: terms with equal maps are the same linear map of that operand."
+linear_map(e::Equation, slot) =
+    Computation(e.op, Atom[a for (k, a) in enumerate(e.inputs) if k != slot], [aval(e.inputs[slot])],
+                Any[name(e.op) === :mul ? 0 : slot, attribute_values(e)...])
+
+"The linear maps of which a term is a value that nothing else uses, with the positions of their operands."
+function linear_maps(t::Term, uses, definition)
+    e = t.atom isa Var && uses[t.atom] == 1 ? get(definition, t.atom, nothing) : nothing
+    e === nothing ? Tuple{Computation,Int}[] :
+        [(linear_map(e, slot), slot) for slot in factor_slots(e.op, e) if e.inputs[slot] isa Var]
+end
+
+function factor_linear_maps!(s::Sum, uses, definition)
+    maps = [linear_maps(t, uses, definition) for t in s.terms]
+    count(!isempty, maps) > 1 || return
+    groups = Dict{Computation,Vector{Tuple{Int,Int}}}()
+    for (k, found) in enumerate(maps), (map, slot) in found
+        push!(get!(Vector{Tuple{Int,Int}}, groups, map), (k, slot))
+    end
+    gone, joined = falses(length(maps)), falses(length(maps))
+    waiting(k) = !gone[k] && !joined[k]
+    for k in eachindex(maps), (map, slot) in maps[k]
+        waiting(k) || continue
+        group = unique(first, [g for g in groups[map] if waiting(g[1])])
+        length(group) > 1 && mayregroup(s, definition) || continue
+        operands = [Term(s.terms[i].negative, definition[s.terms[i].atom].inputs[position]) for (i, position) in group]
+        independent(definition, operands) || continue
+        place = group[1][1]
+        s.terms[place] = joined_terms!(s, definition[s.terms[k].atom], slot, operands)
+        joined[place] = true
+        for (i, _) in group[2:end]; gone[i] = true; end
+        s.changed = true
+    end
+    s.terms = s.terms[.!gone]
+end
+
+"The one term that stands for terms under one linear map: the map of the sum of their operands."
+function joined_terms!(s::Sum, e::Equation, slot, operands)
+    b = Builder(s.before, s.root.source)
+    total = summed!(b, operands)
+    inputs = Atom[k == slot ? total.atom : a for (k, a) in enumerate(e.inputs)]
+    Term(total.negative, only_one(emit!(b, e.op, inputs, e.attrs)))
+end
+
 # ---- pairs of terms that several sums share
+
+"Two terms of a sum."
+struct Pairing
+    sum::Sum
+    first::Int
+    second::Int
+end
+const PairKey = Tuple{UInt,UInt,Bool}
 
 "A pair of signed terms up to a common sign: its key, and whether this occurrence is negated."
 function pair_key(t::Term, u::Term)
@@ -178,68 +205,70 @@ function pair_key(t::Term, u::Term)
     i > j && return pair_key(u, t)
     (i, j, t.negative == u.negative), t.negative
 end
+pair_key(o::Pairing) = pair_key(o.sum.terms[o.first], o.sum.terms[o.second])
 
-function share_pairs!(sums, before)
+"Computes shared pairs once, the most shared first, until none is left. A pass touches each sum once; the pairs that this makes are the next one's."
+function share_pairs!(sums, definition)
     while true
-        occurrences = Dict{Any,Vector{Tuple{Sum,Int,Int}}}()
-        for s in sums
-            length(s.terms) <= LONGEST_SHARED || continue
-            for j in 2:length(s.terms), i in 1:j-1
-                key, _ = pair_key(s.terms[i], s.terms[j])
-                list = get!(Vector{Tuple{Sum,Int,Int}}, occurrences, key)
-                any(o -> o[1] === s, list) || push!(list, (s, i, j))
-            end
+        touched = falses(length(sums))
+        for list in shared_pairs(sums, definition)
+            any(o -> touched[o.sum.place], list) && continue
+            share!(list)
+            for o in list; touched[o.sum.place] = true; end
         end
-        # Sums come in program order: the first to hold the pair computes it.
-        candidates = [list for list in values(occurrences) if length(list) > 1 && worthwhile(list)]
-        isempty(candidates) && return
-        sort!(candidates; by = list -> (-length(list), findfirst(s -> s === list[1][1], sums), list[1][2], list[1][3]))
-        share!(candidates[1], before)
+        any(touched) || return
     end
 end
 
-"Sharing saves an equation unless the pair is the whole of every sum already (common subexpressions see to that)."
-worthwhile(list) = any(o -> length(o[1].terms) > 2, list)
+function shared_pairs(sums, definition)
+    occurrences = Dict{PairKey,Vector{Pairing}}()
+    for s in sums
+        length(s.terms) <= LONGEST_SHARED || continue
+        for j in 2:length(s.terms), i in 1:j-1
+            key, _ = pair_key(s.terms[i], s.terms[j])
+            list = get!(Vector{Pairing}, occurrences, key)
+            isempty(list) || last(list).sum !== s ? push!(list, Pairing(s, i, j)) : nothing
+        end
+    end
+    lists = [filter(o -> mayregroup(o.sum, definition), list) for list in values(occurrences) if length(list) > 1]
+    # Sums come in program order: the first to hold the pair computes it.
+    sort!(filter!(isworthwhile, lists); by = list -> (-length(list), list[1].sum.place, list[1].first, list[1].second))
+end
 
-function share!(list, before)
-    s, i, j = list[1]
-    _, negated = pair_key(s.terms[i], s.terms[j])
-    b = Builder(Equation[], s.root.source)
-    terms = [s.terms[i], s.terms[j]]
-    flip = all(t -> t.negative, terms)
-    total = emit_sum!(b, flip ? [Term(false, t.atom) for t in terms] : terms)
-    append!(before[s.root], b.equations)
-    # `total` is the pair with the sign it has in `s`, or negated when flipped.
-    for (other, k, l) in list
-        _, other_negated = pair_key(other.terms[k], other.terms[l])
-        sign = (other_negated != negated) != flip
-        other.terms[k] = Term(sign, total)
-        deleteat!(other.terms, l)
-        other.changed = true
+"Sharing saves an equation unless the pair is the whole of every sum already (common subexpressions see to that)."
+isworthwhile(list) = length(list) > 1 && any(o -> length(o.sum.terms) > 2, list)
+
+function share!(list)
+    s, (_, negated) = list[1].sum, pair_key(list[1])
+    total = summed!(Builder(s.before, s.root.source), [s.terms[list[1].first], s.terms[list[1].second]])
+    for o in list
+        _, other_negated = pair_key(o)
+        o.sum.terms[o.first] = Term((other_negated != negated) != total.negative, total.atom)
+        deleteat!(o.sum.terms, o.second)
+        o.sum.changed = true
     end
 end
 
 # ---- writing the result
 
-function rebuild(p::Program, sums, before)
-    owner = IdDict{Equation,Sum}(s.root => s for s in sums if s.changed)
-    dropped = Base.IdSet{Equation}()
+function rebuild(p::Program, sums)
+    owner, dropped = IdDict{Var,Sum}(s.root.outputs[1] => s for s in sums if s.changed), VarSet()
     for s in sums
         s.changed && union!(dropped, s.members)
     end
-    equations, env = Equation[], Environment()
-    substitute(e) = with(e; inputs = Atom[a isa Var ? get(env, a, a) : a for a in e.inputs])
+    b, env = Builder(), Environment()
+    current(a) = a isa Var ? get(env, a, a) : a
+    append_current!(e) =
+        push!(b.equations, any(a -> haskey(env, a), e.inputs) ? with(e; inputs = Atom[current(a) for a in e.inputs]) : e)
     for e in p.equations
-        haskey(before, e) && append!(equations, map(substitute, before[e]))
-        if haskey(owner, e)
-            b = Builder(Equation[], e.source)
-            s = owner[e]
-            terms = [Term(t.negative, t.atom isa Var ? get(env, t.atom, t.atom) : t.atom) for t in s.terms]
-            env[e.outputs[1]] = emit_sum!(b, terms)
-            append!(equations, b.equations)
-        elseif !(e in dropped)
-            push!(equations, substitute(e))
+        s = get(owner, e.outputs[1], nothing)
+        if s !== nothing
+            foreach(append_current!, s.before)
+            b.source = e.source
+            env[e.outputs[1]] = emit_sum!(b, [Term(t.negative, current(t.atom)) for t in s.terms])
+        elseif !(e.outputs[1] in dropped)
+            append_current!(e)
         end
     end
-    with(p; equations = equations, outputs = Atom[a isa Var ? get(env, a, a) : a for a in p.outputs])
+    with(p; equations = b.equations, outputs = Atom[current(a) for a in p.outputs])
 end
