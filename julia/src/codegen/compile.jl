@@ -1,0 +1,77 @@
+# A Program as a function that C can call.
+
+"""
+Compiled code: `pointer` is a C function of (operands, results, pool), two arrays of pointers to XLA's buffers and an opaque pointer that
+leads to threads. After the results comes one more buffer of `workspace` bytes, unless that is 0.
+
+It allocates nothing, throws nothing and calls nothing of Julia's runtime, so any thread may run it.
+"""
+struct Kernel
+    pointer::Ptr{Cvoid}
+    workspace::Int
+    source::Expr
+end
+
+"Where the modules that hold compiled kernels hang."
+module Kernels end
+
+"""
+    compile(program) -> Kernel
+
+Native code for a Program. Throws `UnsupportedPrimitive` where a primitive has no native kernel, `ProgramTypeError` for symbolic
+dimensions."""
+function compile(p::Program)
+    definition, workspace = kernel_code(p)
+    f = Core.eval(Kernels, definition)
+    pointer = Core.eval(Kernels, :(@cfunction($f, Cvoid, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
+    Kernel(pointer, workspace, definition)
+end
+
+"The kernel's function as an expression, and its workspace in bytes."
+function kernel_code(p::Program)
+    all(v -> all(d -> d isa Int, shape(v)), vcat(p.inputs, p.outputs)) ||
+        throw(ProgramTypeError("$(p.name) has symbolic dimensions; native code needs sizes"))
+    g = Generator()
+    g.types[WORKSPACE] = Ptr{UInt8}
+    flat = flattened(p)
+    emit_code!(g, :($WORKSPACE = $(buffer_data)($UInt8, results, $(length(p.outputs) + 1))))
+    inputs = Storage[operand!(g, v, k) for (k, v) in enumerate(flat.inputs)]
+    targets = [isscalar(a) ? nothing : Memory(buffer!(g, dtype(a), :results, k), aval(a), true) for (k, a) in enumerate(flat.outputs)]
+    results = emit_program!(g, flat, inputs, targets)
+    for (k, (a, y)) in enumerate(zip(flat.outputs, results))
+        isscalar(a) && emit_code!(g, :($(unsafe_store!)($(buffer_data)($(dtype(a)), results, $k), $(y isa Register ? y.symbol : y))))
+    end
+    g.arena.peak == 0 && popfirst!(g.code)
+    name = gensym("kernel_$(p.name)")
+    :(function $name(operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}}, pool::Ptr{Cvoid})
+        $(g.code...)
+        nothing
+    end), g.arena.peak
+end
+
+buffer!(g, T, list, k) = local!(g, Ptr{T}, :($(buffer_data)($T, $list, $k)))
+function operand!(g::Generator, v::Var, k)
+    pointer = buffer!(g, dtype(v), :operands, k)
+    isscalar(v) ? Register(local!(g, dtype(v), :($(unsafe_load)($pointer)))) : Memory(pointer, aval(v), false)
+end
+
+# XLA_FFI_Buffer: struct_size, extension, dtype, then the data.
+const DATA_OFFSET = 24
+buffer_data(::Type{T}, list::Ptr{Ptr{Cvoid}}, k::Int) where {T} = unsafe_load(Ptr{Ptr{T}}(unsafe_load(list, k) + DATA_OFFSET))
+
+"""
+    run(kernel, program, x) -> results
+
+Runs the code on Julia arrays with reversed dimensions, as XLA would on its buffers."""
+function run(k::Kernel, p::Program, x)
+    y = Any[uninitialized(aval(a)) for a in p.outputs]
+    buffers = vcat(x, y, [zeros(UInt8, k.workspace + ALIGNMENT)])
+    fake(a) = (b = zeros(Int, 6); b[1+DATA_OFFSET÷8] = Int(pointer(a)); b)
+    structs = map(fake, buffers)
+    pointers = [Ptr{Cvoid}(pointer(b)) for b in structs]
+    GC.@preserve buffers structs pointers begin
+        n = length(x)
+        ccall(k.pointer, Cvoid, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}), pointer(pointers), pointer(pointers) + n * sizeof(Ptr{Cvoid}), C_NULL)
+    end
+    y
+end

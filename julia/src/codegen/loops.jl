@@ -1,0 +1,190 @@
+# The code of a loop nest.
+
+"`value` of each point goes to `pointer` at `at`."
+struct Store
+    value::Atom
+    pointer::Symbol
+    type::DataType
+    at::Affine
+end
+
+"""
+The values of all points are combined along the axes marked in `reduced`: in memory at `at`, or, where `pointer` is nothing, in the local
+variable `total`. `type` is the accumulator's."""
+struct Reduce
+    value::Atom
+    op::Primitive
+    type::DataType
+    reduced::Vector{Bool}
+    pointer::Union{Symbol,Nothing}
+    at::Affine
+    total::Symbol
+end
+
+"The nest's body for a part of the last axis, and the values of its stores and reductions."
+struct RowPart
+    inner::UnitRange{Int}
+    steps::Vector{Tuple{Symbol,Step,DataType}}
+    stores::Vector{Any}
+    reduces::Vector{Any}
+end
+
+"More conditions than this along the last axis are decided at run time."
+const MOST_PARTS = 9
+
+"""
+    emit_nest!(frame, domain, stores, reduces; roots)
+
+Writes loops over `domain` that do all these in one pass. Accumulators must have been set to their neutral elements."""
+function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDict{Var,Equation}())
+    any(==(0), domain) && return
+    parts = built_parts(s, domain, stores, reduces, roots)
+    nest = collapsed(domain, parts, stores, reduces)
+    write_loops!(s.generator, nest...)
+end
+
+function built_parts(s, domain, stores, reduces, roots)
+    whole = 0:last_size(domain)-1
+    nest, part = built(s, domain, whole, stores, reduces, roots)
+    breaks = sort!(unique(nest.breaks))
+    (isempty(breaks) || length(breaks) >= MOST_PARTS) && return [part]
+    starts = vcat(0, breaks)
+    stops = vcat(breaks, length(whole)) .- 1
+    [built(s, domain, a:b, stores, reduces, roots)[2] for (a, b) in zip(starts, stops)]
+end
+
+function built(s, domain, inner, stores, reduces, roots)
+    nest = Nest(s, domain, inner, roots)
+    value(a) = pointwise(nest, a, identity_index(nest))
+    stored_values = Any[value(x.value) for x in stores]
+    nest, RowPart(inner, nest.steps, stored_values, Any[value(x.value) for x in reduces])
+end
+
+# ---- neighbouring axes that memory does not tell apart become one
+
+function collapsed(domain, parts, stores, reduces)
+    for k in length(domain)-1:-1:1
+        length(parts) == 1 || k + 1 < length(domain) || continue
+        n = domain[k+1]
+        joins(a::Affine) = domain[k] == 1 || (n == 1 && a.coefs[k+1] == 0) || a.coefs[k] == n * a.coefs[k+1]
+        all(joins, positions(parts, stores, reduces)) && all(r -> joins_axes(r, domain, k), reduces) || continue
+        merged(a::Affine) = Affine(n == 1 ? deleteat!(copy(a.coefs), k + 1) : deleteat!(copy(a.coefs), k), a.offset, a.dynamic)
+        marks(r) = deleteat!(copy(r.reduced), n == 1 ? k + 1 : k)
+        parts = [RowPart(k + 1 < length(domain) ? p.inner : 0:domain[k]*n-1, [(v, moved(merged, st), T) for (v, st, T) in p.steps], p.stores, p.reduces) for p in parts]
+        stores = [Store(x.value, x.pointer, x.type, merged(x.at)) for x in stores]
+        reduces = [Reduce(x.value, x.op, x.type, marks(x), x.pointer, merged(x.at), x.total) for x in reduces]
+        domain = vcat(domain[1:k-1], domain[k] * n, domain[k+2:end])
+    end
+    domain, parts, stores, reduces
+end
+joins_axes(r::Reduce, domain, k) = domain[k] == 1 || domain[k+1] == 1 || r.reduced[k] == r.reduced[k+1]
+
+positions(parts, stores, reduces) = Affine[(st.at for p in parts for (_, st, _) in p.steps if !(st isa Apply))...,
+                                           (x.at for x in stores)..., (x.at for x in reduces)...]
+moved(f, s::Load) = Load(s.pointer, f(s.at))
+moved(f, s::Position) = Position(f(s.at))
+moved(f, s::Apply) = s
+
+# ---- writing
+
+function write_loops!(g::Generator, domain, parts, stores, reduces, variables = Symbol[])
+    k = length(variables) + 1
+    k >= length(domain) && return write_row!(g, domain, parts, stores, reduces, variables)
+    counted_loop!(g, domain[k]) do i
+        write_loops!(g, domain, parts, stores, reduces, vcat(variables, i))
+    end
+end
+
+# A long row is cut up so that sums lose less to rounding.
+const LONG_ROW, ROW_BLOCK = 8192, 4096
+
+function write_row!(g, domain, parts, stores, reduces, variables)
+    isempty(domain) && return write_point!(g, parts[1], stores, reduces, variables)
+    along = [r for r in reduces if r.reduced[end]]
+    if !isempty(along) && length(parts) == 1 && domain[end] > LONG_ROW
+        from = local!(g, Int, 0)
+        loop!(g, :($(<)($from, $(domain[end])))) do
+            to = local!(g, Int, :($(min)($(+)($from, $ROW_BLOCK), $(domain[end]))))
+            write_sums!(g, parts, stores, reduces, along, variables, from, to)
+            emit_code!(g, :($from = $to))
+        end
+    else
+        write_sums!(g, parts, stores, reduces, along, variables, nothing, nothing)
+    end
+end
+
+function write_sums!(g, parts, stores, reduces, along, variables, from, to)
+    sums = IdDict{Reduce,Symbol}(r => local!(g, lane(r.op, r.type), lane_start(r)) for r in along)
+    for part in parts
+        write_inner!(g, part, stores, reduces, sums, variables, something(from, first(part.inner)), something(to, last(part.inner) + 1))
+    end
+    for r in along
+        combine!(g, r, vcat(variables, 0), :($(from_lane)($(r.op), $(r.type), $(sums[r]))))
+    end
+end
+
+function write_inner!(g, part, stores, reduces, sums, variables, from, to)
+    i = local!(g, Int, from)
+    body() = write_point!(g, part, stores, reduces, vcat(variables, i), sums)
+    length(part.inner) == 1 && return body()
+    loop!(g, :($(<)($i, $to)); annotations = (Symbol("julia.simdloop"), Symbol("julia.ivdep"))) do
+        body()
+        emit_code!(g, :($i = $(+)($i, 1)))
+    end
+end
+
+function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,Symbol}())
+    for (v, step, T) in part.steps
+        emit_code!(g, :($v = $(step_expression(step, T, variables))))
+    end
+    for (x, value) in zip(stores, part.stores)
+        emit_code!(g, :($(unsafe_store!)($(x.pointer), $(stored)($(x.type), $value), $(expression(x.at + 1, variables)))))
+    end
+    for (r, value) in zip(reduces, part.reduces)
+        if haskey(sums, r)
+            a = sums[r]
+            emit_code!(g, :($a = $(combine_lanes)($(r.op), $(r.type), $a, $(to_lane)($(r.op), $(r.type), $(stored)($(r.type), $(working)($value))))))
+        else
+            combine!(g, r, variables, :($(working)($value)))
+        end
+    end
+end
+
+step_expression(s::Load, T, variables) = :($(unsafe_load)($(s.pointer), $(expression(s.at + 1, variables))))
+step_expression(s::Position, T, variables) = expression(s.at, variables)
+step_expression(s::Apply, T, variables) = :($(stored)($T, $(s.f)($(s.operands...))))
+
+function combine!(g, r::Reduce, variables, value)
+    f = combiner(r.op)
+    if r.pointer === nothing
+        emit_code!(g, :($(r.total) = $(stored)($(r.type), $f($(r.total), $value))))
+    else
+        at = local!(g, Int, expression(r.at + 1, variables))
+        emit_code!(g, :($(unsafe_store!)($(r.pointer), $(stored)($(r.type), $f($(unsafe_load)($(r.pointer), $at), $value)), $at)))
+    end
+end
+
+"A number in its final dtype; what a kernel computes may be wider."
+stored(::Type{T}, x) where {T} = x isa T ? x : rounded_number(T, x)
+rounded_number(::Type{T}, x) where {T<:AbstractFloat} = convert(T, x)
+rounded_number(::Type{T}, x::Complex) where {T<:Complex} = T(real(x), imag(x))
+rounded_number(::Type{Complex{T}}, x::Real) where {T} = Complex{T}(x, zero(T))
+rounded_number(::Type{T}, x::Integer) where {T<:Integer} = x % T
+rounded_number(::Type{Bool}, x::Integer) = x != 0
+
+# Along the last axis an accumulator is one of the processor's lanes. LLVM orders integers in lanes but not floats with NaN: floats
+# therefore go by an integer of the same order, with NaN at the end that wins.
+const Extremum = Union{ReduceMax,ReduceMin}
+const Ordered = Union{Float32,Float64}
+lane(op::Primitive, T) = T
+lane(op::Extremum, ::Type{T}) where {T<:Ordered} = signed(unsigned_of(T))
+lane_start(r::Reduce) = to_lane(r.op, r.type, neutral(r.op, r.type))
+combine_lanes(op::Primitive, T, a, b) = stored(T, combiner(op)(a, b))
+combine_lanes(op::ReduceMax, ::Type{T}, a, b) where {T<:Ordered} = ifelse(a > b, a, b)
+combine_lanes(op::ReduceMin, ::Type{T}, a, b) where {T<:Ordered} = ifelse(a < b, a, b)
+to_lane(op::Primitive, T, x) = x
+from_lane(op::Primitive, T, x) = x
+in_order(bits::T) where {T<:Signed} = bits ⊻ ((bits >> (8sizeof(T) - 1)) & typemax(T))
+to_lane(op::ReduceMax, ::Type{T}, x) where {T<:Ordered} = (I = lane(op, T); ifelse(x != x, typemax(I), in_order(reinterpret(I, x))))
+to_lane(op::ReduceMin, ::Type{T}, x) where {T<:Ordered} = (I = lane(op, T); ifelse(x != x, typemin(I), in_order(reinterpret(I, x))))
+from_lane(op::Extremum, ::Type{T}, x) where {T<:Ordered} = reinterpret(T, in_order(x))
