@@ -5,6 +5,7 @@ Linear in the length of the text; nothing is ever evaluated.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Container, Mapping
@@ -22,20 +23,33 @@ MAX_NESTING = 100
 
 RESERVED = frozenset({"true", "false", "none", "inf", "nan"})
 
+# One token and the white space before it. A comment on a line of its own begins with that line's break, so
+# that it is told from a source. The last alternative is the character that begins no token.
 _TOKEN = re.compile(
     r"""
-    (?P<SPACE>   [ \t\r\n]+ )
-  | (?P<VAR>     %[0-9]+ )
-  | (?P<FLOAT>   -?[0-9]+ (?: \.[0-9]+ (?:[eE][+-]?[0-9]+)? | [eE][+-]?[0-9]+ ) | -inf\b )
-  | (?P<INT>     -?[0-9]+ )
-  | (?P<NAME>    [A-Za-z_][A-Za-z0-9_]* )
-  | (?P<PUNCT>   [(){}\[\]:,=] )
-  | (?P<DIMEXPR> <[^>\n]*> )
-  | (?P<STRING>  "(?:[^"\\\n]|\\.)*" )
-  | (?P<COMMENT> \#[^\n]* )
+    [ \t\r]* (\#[^\n]*)
+  | [ \t\r\n]*
+    ( %[0-9]+
+    | [A-Za-z_][A-Za-z0-9_]*
+    | [(){}\[\]:,=]
+    | -?[0-9]+ (?: \.[0-9]+ (?:[eE][+-]?[0-9]+)? | [eE][+-]?[0-9]+ )? | -inf\b
+    | <[^>\n]*>
+    | "(?:[^"\\\n]|\\.)*"
+    | \n[ \t\r]*\#[^\n]*
+    | [^ \t\r\n]
+    )
     """,
     re.VERBOSE | re.ASCII,
 )
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_KINDS = {
+    **dict.fromkeys("0123456789-", "NUMBER"),
+    **dict.fromkeys(_LETTERS + _LETTERS.upper() + "_", "NAME"),
+    **dict.fromkeys("(){}[]:,=", "PUNCT"),
+    **{"%": "VAR", "<": "DIMEXPR", '"': "STRING", "\n": "ASIDE"},
+}
+"""What a token's first character says of it."""
 
 _KIND = {"VAR": "a variable", "INT": "an integer", "NAME": "a name", "END": "the end of the text"}
 
@@ -68,7 +82,6 @@ class _Parser:
         self.constants = constants
         self.kinds: list[str] = []
         self.tokens: list[str] = []
-        self.starts: list[int] = []
         self.comments: dict[int, str] = {}  # by the token that they follow on its line
         self.at = 0
         self.depth = 0
@@ -76,27 +89,27 @@ class _Parser:
         self.tokenize()
 
     def tokenize(self) -> None:
-        text, position, end, fresh_line = self.text, 0, len(self.text), True
-        match = _TOKEN.match
-        while position < end:
-            m = match(text, position)
-            if m is None:
-                self.fail_at(position, f"unexpected character {text[position]!r}")
-            kind, token = m.lastgroup, m.group()
-            if kind == "SPACE":
-                fresh_line = fresh_line or "\n" in token
-            elif kind == "COMMENT":
-                if not fresh_line:
-                    self.comments[len(self.tokens) - 1] = token[1:].strip()
-            else:
-                self.kinds.append(kind)
-                self.tokens.append(token)
-                self.starts.append(position)
-                fresh_line = False
-            position = m.end()
-        self.kinds.append("END")
-        self.tokens.append("")
-        self.starts.append(end)
+        kinds, tokens = self.kinds, self.tokens
+        for comment, token in _TOKEN.findall(self.text):
+            if not token:
+                self.comments[len(tokens) - 1] = comment[1:].strip()
+                continue
+            kind = _KINDS.get(token[0])
+            if kind == "ASIDE":
+                continue
+            if kind == "NUMBER" and token != "-":
+                kind = "INT" if token.lstrip("-").isdigit() else "FLOAT"
+            elif kind is None or (len(token) == 1 and kind not in ("NAME", "PUNCT")):
+                self.fail_at(self.start(len(tokens)), f"unexpected character {token!r}")
+            kinds.append(kind)
+            tokens.append(token)
+        kinds.append("END")
+        tokens.append("")
+
+    def start(self, number: int) -> int:
+        """Where in the text the token of that number begins. Only errors ask."""
+        starts = (m.start(2) for m in _TOKEN.finditer(self.text) if m[2] and not m[2].startswith("\n"))
+        return next(itertools.islice(starts, number, None), len(self.text))
 
     # Errors and single tokens
 
@@ -107,11 +120,11 @@ class _Parser:
 
     def fail(self, expected: str) -> NoReturn:
         found = _KIND["END"] if self.kinds[self.at] == "END" else repr(self.tokens[self.at])
-        self.fail_at(self.starts[self.at], f"expected {expected}, found {found}")
+        self.fail_at(self.start(self.at), f"expected {expected}, found {found}")
 
     def fail_before(self, message: str, error=ProgramSyntaxError) -> NoReturn:
         """About the token just read."""
-        self.fail_at(self.starts[self.at - 1], message, error)
+        self.fail_at(self.start(self.at - 1), message, error)
 
     def accept(self, token: str) -> bool:
         if self.tokens[self.at] == token and self.kinds[self.at] == "PUNCT":
@@ -297,7 +310,7 @@ class _Parser:
             return Literal(self.number(value, dtype), dtype)
         except (ValueError, OverflowError):
             shown = f"({','.join(value)})" if isinstance(value, tuple) else value
-            self.fail_at(self.starts[start], f"{shown[:40]} is not a number of dtype {dtype}")
+            self.fail_at(self.start(start), f"{shown[:40]} is not a number of dtype {dtype}")
 
     def decimal(self) -> str:
         if self.kinds[self.at] != "FLOAT" and self.tokens[self.at] not in ("inf", "nan"):

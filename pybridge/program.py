@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -137,7 +138,8 @@ class Equation:
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(self.inputs))
         object.__setattr__(self, "outputs", tuple(self.outputs))
-        object.__setattr__(self, "source", " ".join(self.source.split()))
+        if self.source:
+            object.__setattr__(self, "source", " ".join(self.source.split()))
         if not isinstance(self.attrs, MappingProxyType):
             attrs = {name: _plain(value) for name, value in self.attrs.items()}
             object.__setattr__(self, "attrs", MappingProxyType(attrs))
@@ -178,6 +180,8 @@ def _programs(value: Value) -> Iterator[Program]:
 
 def _plain(value: Value) -> Value:
     """An attribute value without numpy's types and without mutable lists."""
+    if type(value) in (int, str, bool):  # most are
+        return value
     match value:
         case None | bool() | str() | SymDim() | Program():
             return value
@@ -335,6 +339,8 @@ def _renumbered(inputs, equations, outputs):
         if isinstance(atom, Literal):
             return atom
         new = bound.get(atom.id)
+        if new is atom:
+            return atom
         if new is None:
             raise ProgramTypeError(f"%{atom.id} is used by {where} before it is bound")
         if new.type != atom.type:
@@ -346,9 +352,10 @@ def _renumbered(inputs, equations, outputs):
     for eq in equations:
         if not eq.outputs:
             raise ProgramTypeError(f"{eq.op} binds no variable")
-        ins = tuple(use(a, eq.op) for a in eq.inputs)
-        outs = tuple(bind(v) for v in eq.outputs)
-        new_equations.append(Equation(eq.op, ins, outs, eq.attrs, eq.source))
+        ins = tuple([use(a, eq.op) for a in eq.inputs])
+        outs = tuple(map(bind, eq.outputs))
+        same = all(map(operator.is_, ins, eq.inputs)) and all(map(operator.is_, outs, eq.outputs))
+        new_equations.append(eq if same else Equation(eq.op, ins, outs, eq.attrs, eq.source))
     return new_inputs, tuple(new_equations), tuple(use(a, "return") for a in outputs)
 
 
