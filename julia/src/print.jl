@@ -43,25 +43,35 @@ function write_binders(io, vars, numbers)
     for (i, v) in enumerate(vars)
         i > 1 && print(io, ", ")
         numbers[v] = length(numbers)
-        print(io, "%", numbers[v], ": ", type_text(v.type))
+        print(io, "%", numbers[v], ": ")
+        write_type(io, v.type)
     end
+end
+
+function write_type(io, t::TensorType)
+    print(io, dtype_name(t.dtype), "[")
+    for (i, d) in enumerate(t.shape)
+        i > 1 && print(io, ",")
+        print(io, d)
+    end
+    print(io, "]")
 end
 
 function write_equation(io, e::Equation, numbers, level)
     # Operands are looked up before the results are numbered: an equation cannot use its own results.
-    operands = sprint() do inner
-        for a in e.inputs
-            print(inner, " ")
-            write_atom(inner, a, numbers)
-        end
-    end
+    foreach(a -> check_bound(a, numbers), e.inputs)
     write_binders(io, e.outputs, numbers)
-    print(io, " = ", name(e.op), operands)
+    print(io, " = ", name(e.op))
+    for a in e.inputs
+        print(io, " ")
+        write_atom(io, a, numbers)
+    end
     write_attributes(io, e, level)
     isempty(e.source) || print(io, "  # ", e.source)
 end
 
 function write_attributes(io, e::Equation, level)
+    isempty(e.attrs) && return
     keys = [k for k in attributes(e.op) if haskey(e.attrs, k)]
     isempty(keys) && return
     print(io, " {")
@@ -73,8 +83,12 @@ function write_attributes(io, e::Equation, level)
     print(io, "}")
 end
 
-function write_atom(io, v::Var, numbers)
+check_bound(::Literal, numbers) = nothing
+check_bound(v::Var, numbers) =
     haskey(numbers, v) || throw(ProgramTypeError("a variable of type $(type_text(v.type)) is used before it is bound"))
+
+function write_atom(io, v::Var, numbers)
+    check_bound(v, numbers)
     print(io, "%", numbers[v])
 end
 write_atom(io, l::Literal, numbers) = print(io, number_text(l.value), ":", dtype_name(typeof(l.value)))

@@ -39,9 +39,17 @@ isnumber(T) = T !== Bool
 islogical_dtype(T) = T <: Integer
 isordered(T) = !iscomplex(T)
 isanything(T) = true
-uniform(domain) = (types...; attrs...) -> all(==(first(types)), types) && domain(first(types))
+uniform(domain) = Uniform(domain)
+struct Uniform <: Function
+    domain::Function
+end
+(u::Uniform)(T, types...; attrs...) = all(==(T), types) && u.domain(T)
+(u::Uniform)(T; attrs...) = u.domain(T)         # what every equation asks goes without a loop
+(u::Uniform)(T, S; attrs...) = T === S && u.domain(T)
 
-same_dtype(types...; attrs...) = first(types)
+same_dtype(T, types...; attrs...) = T
+same_dtype(T; attrs...) = T
+same_dtype(T, S; attrs...) = T
 bool_dtype(types...; attrs...) = Bool
 
 "No derivative with respect to this operand is known."

@@ -16,9 +16,9 @@ function live_equations(equations, outputs)
     mark(outputs)
     for e in Iterators.reverse(equations)
         checkpoint()
+        any(v -> v in live, e.outputs) || continue
         used = Bool[v in live for v in e.outputs]
-        any(used) || continue
-        for pruned in Iterators.reverse(all(used) ? [e] : prune(e.op, e, used))
+        for pruned in Iterators.reverse(all(used) ? (e,) : prune(e.op, e, used))
             mark(pruned.inputs)
             push!(kept, pruned)
         end

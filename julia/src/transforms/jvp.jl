@@ -48,12 +48,11 @@ function jvp_inline!(b::Builder, p::Program, x, ẋ)
     tangent_of(a) = a isa Var ? get(tangent, a, nothing) : nothing
     for e in p.equations
         operands = Atom[lookup(primal, a) for a in e.inputs]
-        tangents = MaybeAtom[tangent_of(a) for a in e.inputs]
         b.source = e.source
-        if all(t -> t === nothing, tangents)
+        if all(a -> tangent_of(a) === nothing, e.inputs)
             y = emit!(b, e.op, operands, e.attrs)
         else
-            y, ẏ = jvp(e.op, b, e, operands, tangents)
+            y, ẏ = jvp(e.op, b, e, operands, MaybeAtom[tangent_of(a) for a in e.inputs])
             for (v, t) in zip(e.outputs, ẏ)
                 tangent[v] = t
             end
