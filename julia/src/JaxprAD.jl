@@ -29,6 +29,8 @@ include("codegen/interface.jl")
 include("codegen/arena.jl")
 include("codegen/nest.jl")
 
+include("math/NumberMath.jl")
+
 include("rules/layout.jl")
 include("rules/elementwise.jl")
 include("rules/unary.jl")

@@ -1,0 +1,41 @@
+# sin, cos and tan from the reduced argument. All three make the same instructions of it, which LLVM merges where they have one argument.
+
+@inline sin_reduced(r::Float32, ::Nothing) = (s = r * r; muladd(r * s, sin_tail(s), r))
+@inline cos_reduced(r::Float32, ::Nothing) = (s = r * r; muladd(s, muladd(s, cos_tail(s), -0.5f0), 1.0f0))
+@inline sin_reduced(r, tail) = (s = r * r; r + muladd(r * s, sin_tail(s), tail))
+@inline cos_reduced(r, tail) = (s = r * r; 1 + muladd(s, muladd(s, cos_tail(s), -0.5), -(r * tail)))
+
+"The sign bit, where bit 1 of q is set."
+@inline sign_of_quadrant(::Type{T}, q) where {T} = (q << (8sizeof(T) - 2)) & sign_mask(T)
+@inline isodd_quadrant(q) = q & one(q) != zero(q)
+
+@inline function sin_of(x::T, (q, r, tail)) where {T}
+    y = ifelse(isodd_quadrant(q), cos_reduced(r, tail), sin_reduced(r, tail))
+    flipped(y, sign_of_quadrant(T, q) ⊻ sign_of(x))
+end
+@inline function cos_of(x::T, (q, r, tail)) where {T}
+    y = ifelse(isodd_quadrant(q), sin_reduced(r, tail), cos_reduced(r, tail))
+    flipped(y, sign_of_quadrant(T, q + one(q)))
+end
+@inline function tan_of(x::T, (q, r, tail)) where {T}
+    s, c, odd = sin_reduced(r, tail), cos_reduced(r, tail), isodd_quadrant(q)
+    flipped(ifelse(odd, c, s) / ifelse(odd, s, c), sign_of_quadrant(T, q + q) ⊻ sign_of(x))
+end
+
+@inline sin(x::Binary) = sin_of(x, reduced(abs(x)))
+@inline cos(x::Binary) = cos_of(x, reduced(abs(x)))
+@inline tan(x::Binary) = tan_of(x, reduced(abs(x)))
+
+# For |x| ≤ near_limit(T), much faster.
+@inline sin_near(x::Binary) = sin_of(x, reduced_near(abs(x)))
+@inline cos_near(x::Binary) = cos_of(x, reduced_near(abs(x)))
+@inline tan_near(x::Binary) = tan_of(x, reduced_near(abs(x)))
+
+"""
+    near(f, T) -> (f_near, limit)
+
+A faster function of T that equals `f` for |x| ≤ limit; `nothing` where there is none."""
+near(f, ::Type) = nothing
+near(::typeof(sin), ::Type{T}) where {T<:Binary} = sin_near, near_limit(T)
+near(::typeof(cos), ::Type{T}) where {T<:Binary} = cos_near, near_limit(T)
+near(::typeof(tan), ::Type{T}) where {T<:Binary} = tan_near, near_limit(T)
