@@ -9,6 +9,7 @@ set of primitives. A forward rule per primitive (`jvp`), a split into known and 
 module JaxprAD
 
 using LinearAlgebra
+using Libdl
 
 # Rules and transforms are symbolic code, run once a Program: compile latency matters, not their speed.
 Base.Experimental.@optlevel 1
@@ -82,11 +83,15 @@ include("transforms/optimize.jl")
 
 include("codegen/generator.jl")
 include("codegen/loops.jl")
+include("codegen/parallel.jl")
+include("codegen/guard.jl")
 include("codegen/plan.jl")
 include("codegen/emit.jl")
 include("codegen/elements.jl")
 include("codegen/control.jl")
+include("codegen/kernels/dot.jl")
 include("codegen/flatten.jl")
+include("codegen/assemble.jl")
 include("codegen/compile.jl")
 
 include("tokens.jl")

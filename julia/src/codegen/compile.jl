@@ -13,7 +13,9 @@ struct Kernel
 end
 
 "Where the modules that hold compiled kernels hang."
-module Kernels end
+module Kernels
+Base.Experimental.@optlevel 3
+end
 
 """
     compile(program) -> Kernel
@@ -21,17 +23,20 @@ module Kernels end
 Native code for a Program. Throws `UnsupportedPrimitive` where a primitive has no native kernel, `ProgramTypeError` for symbolic
 dimensions."""
 function compile(p::Program)
-    definition, workspace = kernel_code(p)
-    f = Core.eval(Kernels, definition)
+    definitions, workspace = kernel_code(p)
+    local f
+    for definition in definitions
+        f = Core.eval(Kernels, definition)
+    end
     pointer = Core.eval(Kernels, :(@cfunction($f, Cvoid, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
-    Kernel(pointer, workspace, definition)
+    Kernel(pointer, workspace, Expr(:block, definitions...))
 end
 
-"The kernel's function as an expression, and its workspace in bytes."
+"The definitions of a kernel's functions, the kernel itself last, and its workspace in bytes."
 function kernel_code(p::Program)
     all(v -> all(d -> d isa Int, shape(v)), vcat(p.inputs, p.outputs)) ||
         throw(ProgramTypeError("$(p.name) has symbolic dimensions; native code needs sizes"))
-    g = Generator()
+    g = Generator(length(p.outputs))
     g.types[WORKSPACE] = Ptr{UInt8}
     flat = flattened(p)
     emit_code!(g, :($WORKSPACE = $(buffer_data)($UInt8, results, $(length(p.outputs) + 1))))
@@ -42,11 +47,7 @@ function kernel_code(p::Program)
         isscalar(a) && emit_code!(g, :($(unsafe_store!)($(buffer_data)($(dtype(a)), results, $k), $(y isa Register ? y.symbol : y))))
     end
     g.arena.peak == 0 && popfirst!(g.code)
-    name = gensym("kernel_$(p.name)")
-    :(function $name(operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}}, pool::Ptr{Cvoid})
-        $(g.code...)
-        nothing
-    end), g.arena.peak
+    assembled(g, gensym("kernel_$(p.name)"))
 end
 
 buffer!(g, T, list, k) = local!(g, Ptr{T}, :($(buffer_data)($T, $list, $k)))

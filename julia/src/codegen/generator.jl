@@ -4,9 +4,10 @@ mutable struct Generator
     arena::Arena
     code::Vector{Any}                   # the block being written
     types::Dict{Symbol,DataType}        # of local variables
-    depth::Int                          # loops around that block
+    depth::Int                          # loops and branches around that block
+    results::Int                        # of the kernel; the workspace comes after them
 end
-Generator() = Generator(Arena(), Any[], Dict{Symbol,DataType}(), 0)
+Generator(results) = Generator(Arena(), Any[], Dict{Symbol,DataType}(), 0, results)
 
 const WORKSPACE = :workspace
 
@@ -27,27 +28,27 @@ end
 "The code that `f` writes, as a block of its own."
 function block(f, g::Generator)
     outer, g.code = g.code, Any[]
+    g.depth += 1
     try
         f()
         return Expr(:block, g.code...)
     finally
         g.code = outer
+        g.depth -= 1
     end
 end
 
 "A loop `while condition`, its body written by `f`."
 function loop!(f, g::Generator, condition; annotations = ())
-    g.depth += 1
     body = block(f, g)
-    g.depth -= 1
     isempty(annotations) || push!(body.args, Expr(:loopinfo, annotations...))
     emit_code!(g, Expr(:while, condition, body))
 end
 
-"`f(i)` writes the body of a loop with i from 0 (or, backwards, from n - 1)."
-function counted_loop!(f, g::Generator, n; backwards = false, annotations = ())
-    i = local!(g, Int, backwards ? :($(-)($n, 1)) : 0)
-    loop!(g, backwards ? :($(>=)($i, 0)) : :($(<)($i, $n)); annotations = annotations) do
+"`f(i)` writes the body of a loop with i from `from` to n - 1, or backwards."
+function counted_loop!(f, g::Generator, n; from = 0, backwards = false, annotations = ())
+    i = local!(g, Int, backwards ? :($(-)($n, 1)) : from)
+    loop!(g, backwards ? :($(>=)($i, $from)) : :($(<)($i, $n)); annotations = annotations) do
         f(i)
         emit_code!(g, backwards ? :($i = $(-)($i, 1)) : :($i = $(+)($i, 1)))
     end

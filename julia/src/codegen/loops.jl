@@ -39,8 +39,9 @@ Writes loops over `domain` that do all these in one pass. Accumulators must have
 function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDict{Var,Equation}())
     any(==(0), domain) && return
     parts = built_parts(s, domain, stores, reduces, roots)
-    nest = collapsed(domain, parts, stores, reduces)
-    write_loops!(s.generator, nest...)
+    domain, parts, stores, reduces = collapsed(domain, parts, stores, reduces)
+    chunks = chunk_count(s.generator, domain, parts, reduces)
+    chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) : write_loops!(s.generator, domain, parts, stores, reduces)
 end
 
 function built_parts(s, domain, stores, reduces, roots)
@@ -87,36 +88,39 @@ moved(f, s::Apply) = s
 
 # ---- writing
 
-function write_loops!(g::Generator, domain, parts, stores, reduces, variables = Symbol[])
-    k = length(variables) + 1
-    k >= length(domain) && return write_row!(g, domain, parts, stores, reduces, variables)
-    counted_loop!(g, domain[k]) do i
-        write_loops!(g, domain, parts, stores, reduces, vcat(variables, i))
-    end
-end
-
-# A long row is cut up so that sums lose less to rounding.
-const LONG_ROW, ROW_BLOCK = 8192, 4096
-
-function write_row!(g, domain, parts, stores, reduces, variables)
+"Writes the loops; `from` and `to` bound the first axis."
+function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing, variables = Symbol[])
     isempty(domain) && return write_point!(g, parts[1], stores, reduces, variables)
-    along = [r for r in reduces if r.reduced[end]]
-    if !isempty(along) && length(parts) == 1 && domain[end] > LONG_ROW
-        from = local!(g, Int, 0)
-        loop!(g, :($(<)($from, $(domain[end])))) do
-            to = local!(g, Int, :($(min)($(+)($from, $ROW_BLOCK), $(domain[end]))))
-            write_sums!(g, parts, stores, reduces, along, variables, from, to)
-            emit_code!(g, :($from = $to))
-        end
-    else
-        write_sums!(g, parts, stores, reduces, along, variables, nothing, nothing)
+    length(variables) == length(domain) - 1 && return write_row!(g, parts, stores, reduces, variables, from, to)
+    counted_loop!(g, something(to, domain[length(variables)+1]); from = something(from, 0)) do i
+        write_loops!(g, domain, parts, stores, reduces; variables = vcat(variables, i))
     end
 end
 
-function write_sums!(g, parts, stores, reduces, along, variables, from, to)
+# Long rows are cut up: sums lose less to rounding, and what is checked before it is computed stays in the cache.
+const LONG_ROW, ROW_BLOCK = 4096, 2048
+
+"Writes the loop over the last axis, or over its positions from `from` to `to`."
+function write_row!(g, parts, stores, reduces, variables, from, to)
+    along = [r for r in reduces if r.reduced[end]]
+    checks = length(parts) == 1 ? guards(parts[1]) : Guard[]
+    row(a, b) = write_sums!(g, parts, stores, reduces, along, checks, variables, a, b)
+    ((isempty(along) && isempty(checks)) || length(parts) > 1 || length(parts[1].inner) <= LONG_ROW) && return row(from, to)
+    at, last_ = local!(g, Int, something(from, 0)), something(to, length(parts[1].inner))
+    loop!(g, :($(<)($at, $last_))) do
+        stop = local!(g, Int, :($(min)($(+)($at, $ROW_BLOCK), $last_)))
+        row(at, stop)
+        emit_code!(g, :($at = $stop))
+    end
+end
+
+function write_sums!(g, parts, stores, reduces, along, checks, variables, from, to)
     sums = IdDict{Reduce,Symbol}(r => local!(g, lane(r.op, r.type), lane_start(r)) for r in along)
     for part in parts
-        write_inner!(g, part, stores, reduces, sums, variables, something(from, first(part.inner)), something(to, last(part.inner) + 1))
+        first_, stop = something(from, first(part.inner)), something(to, last(part.inner) + 1)
+        write_checked!(g, part, checks, variables, first_, stop) do chosen
+            write_inner!(g, chosen, stores, reduces, sums, variables, first_, stop)
+        end
     end
     for r in along
         combine!(g, r, vcat(variables, 0), :($(from_lane)($(r.op), $(r.type), $(sums[r]))))
@@ -124,13 +128,8 @@ function write_sums!(g, parts, stores, reduces, along, variables, from, to)
 end
 
 function write_inner!(g, part, stores, reduces, sums, variables, from, to)
-    i = local!(g, Int, from)
-    body() = write_point!(g, part, stores, reduces, vcat(variables, i), sums)
-    length(part.inner) == 1 && return body()
-    loop!(g, :($(<)($i, $to)); annotations = (Symbol("julia.simdloop"), Symbol("julia.ivdep"))) do
-        body()
-        emit_code!(g, :($i = $(+)($i, 1)))
-    end
+    body(i) = write_point!(g, part, stores, reduces, vcat(variables, i), sums)
+    length(part.inner) == 1 ? body(local!(g, Int, from)) : vector_loop!(body, g, to; from = from)
 end
 
 function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,Symbol}())
@@ -152,7 +151,10 @@ end
 
 step_expression(s::Load, T, variables) = :($(unsafe_load)($(s.pointer), $(expression(s.at + 1, variables))))
 step_expression(s::Position, T, variables) = expression(s.at, variables)
-step_expression(s::Apply, T, variables) = :($(stored)($T, $(s.f)($(s.operands...))))
+step_expression(s::Apply, T, variables) =
+    s.f in CLOSED ? :($(s.f)($(s.operands...))) : :($(stored)($T, $(s.f)($(s.operands...))))
+# Functions whose result has the dtype that the primitive's has; to say so again costs the compiler time.
+const CLOSED = (+, -, *, &, |, ifelse, clamp_position, as_position, within_bounds)
 
 function combine!(g, r::Reduce, variables, value)
     f = combiner(r.op)

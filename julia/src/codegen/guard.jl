@@ -1,0 +1,67 @@
+# Functions with a faster form for ordinary arguments: a stretch of a row looks at its arguments first and then takes one loop or the other.
+
+"A step that has a form `near` for operands of magnitude at most `limit`, and the steps that its operand takes."
+struct Guard
+    step::Symbol
+    near::Any
+    operand::Any
+    limit::Number
+    needs::Vector{Tuple{Symbol,Step,DataType}}
+end
+
+# Arguments that take more steps than this are not computed twice.
+const LONGEST_CHECK = 12
+
+function guards(part::RowPart)
+    found = Guard[]
+    made = Dict{Symbol,Int}(v => k for (k, (v, _, _)) in enumerate(part.steps))
+    for (v, step, T) in part.steps
+        step isa Apply && length(step.operands) == 1 || continue
+        form = near_form(step.f, T)
+        form === nothing && continue
+        needs = steps_behind(part.steps, made, step.operands[1])
+        length(needs) <= LONGEST_CHECK && !any(isdear, needs) || continue
+        push!(found, Guard(v, form[1], step.operands[1], form[2], needs))
+    end
+    found
+end
+
+"The form of a function of numbers for ordinary arguments, and their greatest magnitude, or nothing."
+near_form(f, T) = nothing
+isdear((_, step, T)) = step isa Apply && near_form(step.f, T) !== nothing
+
+function steps_behind(steps, made, operand)
+    needed = Set{Int}()
+    visit(x) = begin
+        k = x isa Symbol ? get(made, x, 0) : 0
+        (k == 0 || k in needed) && return
+        push!(needed, k)
+        step = steps[k][2]
+        foreach(visit, step isa Apply ? step.operands : [first(d) for d in step.at.dynamic])
+
+    end
+    visit(operand)
+    steps[sort!(collect(needed))]
+end
+
+"Writes the code that `f(part)` writes, with the faster forms where the arguments of a whole stretch allow it."
+function write_checked!(f, g::Generator, part::RowPart, checks, variables, from, to)
+    isempty(checks) && return f(part)
+    far = local!(g, Int32, Int32(0))
+    needs = unique(n for c in checks for n in c.needs)
+    order = Dict(first(st) => k for (k, st) in enumerate(part.steps))
+    sort!(needs; by = n -> order[first(n)])
+    vector_loop!(g, to; from = from) do i
+        for (v, step, T) in needs
+            emit_code!(g, :($v = $(step_expression(step, T, vcat(variables, i)))))
+        end
+        for (x, limit) in unique((c.operand, c.limit) for c in checks)
+            emit_code!(g, :($far = $far | $(beyond)($x, $limit)))
+        end
+    end
+    forms = Dict(c.step => c.near for c in checks)
+    near = RowPart(part.inner, [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps], part.stores, part.reduces)
+    fast, slow = block(() -> f(near), g), block(() -> f(part), g)
+    emit_code!(g, Expr(:if, :($far === $(Int32(0))), fast, slow))
+end
+beyond(x, limit) = ifelse(abs(x) <= limit, Int32(0), Int32(1))
