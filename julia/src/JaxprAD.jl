@@ -81,6 +81,8 @@ include("transforms/simplify.jl")
 include("transforms/sums.jl")
 include("transforms/optimize.jl")
 
+include("ffi/FFI.jl")
+
 include("codegen/generator.jl")
 include("codegen/loops.jl")
 include("codegen/parallel.jl")
@@ -98,6 +100,7 @@ include("tokens.jl")
 include("parse.jl")
 include("print.jl")
 include("serve.jl")
+include("ffi/serve.jl")
 include("workload.jl")
 
 end

@@ -17,6 +17,7 @@ With a last argument `optimize` the resulting Programs are optimised. Masks are 
 | `vjp ACTIVE VALUE` | a Program | its VJP, with the results in front when VALUE is 1 |
 | `optimize` | a Program | the optimised Program |
 | `evaluate IN,… OUT,… REF=ADDRESS,…` | a Program | runs it on row-major buffers, and constants, at these addresses (`-` for none) |
+| `compile DIGEST REF=ADDRESS,…` | a Program | its FFI handler's address in native code, and the bytes of workspace; the constants at these addresses are used for ever |
 | `rules` | | one line a primitive: name, has JVP rule, has transpose rule |
 """
 function serve(message::AbstractString)
@@ -73,13 +74,14 @@ function answer(::Val{:evaluate}, body, arguments)
     p = checked(body)
     pointers(k) = [parse(UInt, a) for a in split(arguments[k], ','; keepempty = false) if a != "-"]
     x = Any[buffer(aval(v), address) for (v, address) in zip(p.inputs, pointers(1))]
-    addresses = Dict(Pair(split(pair, '=')...) for pair in split(arguments[3], ','; keepempty = false) if pair != "-")
-    y = with_constants(() -> evaluate(p, x), p, addresses)
+    y = with_constants(() -> evaluate(p, x), p, addresses_of(arguments[3]))
     for (a, value, address) in zip(p.outputs, y, pointers(2))
         copyto!(buffer(aval(a), address), value)
     end
     ""
 end
+
+addresses_of(text) = Dict(Pair(split(pair, '=')...) for pair in split(text, ','; keepempty = false) if pair != "-")
 
 "Calls `f` while the constants that `p` refers to are to be found in the store."
 function with_constants(f, p::Program, addresses)

@@ -1,0 +1,20 @@
+"""
+XLA's foreign function interface: native kernels as its targets, and its threads for them.
+
+What runs when XLA calls stays off Julia's heap and throws nothing, since XLA's threads are not Julia's.
+"""
+module FFI
+
+using ..JaxprAD: BFloat16, Dim, Program, TensorType, aval, dtype_name
+
+include("c_api.jl")
+include("atomics.jl")
+include("text.jl")
+include("gate.jl")
+include("pool.jl")
+include("handler.jl")
+include("targets.jl")
+
+end
+
+using .FFI: parallel_for
