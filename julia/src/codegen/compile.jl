@@ -16,6 +16,7 @@ end
 module Kernels
 Base.Experimental.@optlevel 3
 end
+const COUNT = Ref(0)
 
 """
     compile(program) -> Kernel
@@ -47,7 +48,7 @@ function kernel_code(p::Program)
         isscalar(a) && emit_code!(g, :($(unsafe_store!)($(buffer_data)($(dtype(a)), results, $k), $(y isa Register ? y.symbol : y))))
     end
     g.arena.peak == 0 && popfirst!(g.code)
-    assembled(g, gensym("kernel_$(p.name)"))
+    assembled(g, Symbol(:kernel_, p.name, :_, COUNT[] += 1))
 end
 
 buffer!(g, T, list, k) = local!(g, Ptr{T}, :($(buffer_data)($T, $list, $k)))

@@ -57,7 +57,7 @@ end
 function emit_stage!(s::Frame, stage::ScalarStage)
     e, n = stage.equation, Nest(s, Int[])
     values = [element(e.op, n, e, k, Affine[]) for k in eachindex(e.outputs)]
-    write_point!(s.generator, RowPart(0:0, n.steps, [], []), Store[], Reduce[], Symbol[])
+    write_point!(s.generator, with_branches(RowPart(0:0, n.steps, [], [])), Store[], Reduce[], Symbol[])
     for (v, x) in zip(e.outputs, values)
         s.storages[v] = Register(x isa Symbol ? x : local!(s.generator, dtype(v), stored(dtype(v), x)))
     end

@@ -27,7 +27,20 @@ function guards(part::RowPart)
 end
 
 "The form of a function of numbers for ordinary arguments, and their greatest magnitude, or nothing."
-near_form(f, T) = nothing
+near_form(f, T) = NumberMath.near(f, T)
+
+"Where there is no row, a branch decides."
+struct Either{F,N,L}
+    f::F
+    near::N
+    limit::L
+end
+(e::Either)(x) = abs(x) <= e.limit ? e.near(x) : e.f(x)
+function with_branches(part::RowPart)
+    chosen(step::Step, T) = step
+    chosen(step::Apply, T) = (form = near_form(step.f, T); form === nothing ? step : Apply(Either(step.f, form...), step.operands))
+    RowPart(part.inner, [(v, chosen(step, T), T) for (v, step, T) in part.steps], part.stores, part.reduces)
+end
 isdear((_, step, T)) = step isa Apply && near_form(step.f, T) !== nothing
 
 function steps_behind(steps, made, operand)

@@ -90,7 +90,7 @@ moved(f, s::Apply) = s
 
 "Writes the loops; `from` and `to` bound the first axis."
 function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing, variables = Symbol[])
-    isempty(domain) && return write_point!(g, parts[1], stores, reduces, variables)
+    isempty(domain) && return write_point!(g, with_branches(parts[1]), stores, reduces, variables)
     length(variables) == length(domain) - 1 && return write_row!(g, parts, stores, reduces, variables, from, to)
     counted_loop!(g, something(to, domain[length(variables)+1]); from = something(from, 0)) do i
         write_loops!(g, domain, parts, stores, reduces; variables = vcat(variables, i))
@@ -103,7 +103,7 @@ const LONG_ROW, ROW_BLOCK = 4096, 2048
 "Writes the loop over the last axis, or over its positions from `from` to `to`."
 function write_row!(g, parts, stores, reduces, variables, from, to)
     along = [r for r in reduces if r.reduced[end]]
-    checks = length(parts) == 1 ? guards(parts[1]) : Guard[]
+    checks = length(parts) == 1 && length(parts[1].inner) > 1 ? guards(parts[1]) : Guard[]
     row(a, b) = write_sums!(g, parts, stores, reduces, along, checks, variables, a, b)
     ((isempty(along) && isempty(checks)) || length(parts) > 1 || length(parts[1].inner) <= LONG_ROW) && return row(from, to)
     at, last_ = local!(g, Int, something(from, 0)), something(to, length(parts[1].inner))
@@ -128,8 +128,9 @@ function write_sums!(g, parts, stores, reduces, along, checks, variables, from, 
 end
 
 function write_inner!(g, part, stores, reduces, sums, variables, from, to)
-    body(i) = write_point!(g, part, stores, reduces, vcat(variables, i), sums)
-    length(part.inner) == 1 ? body(local!(g, Int, from)) : vector_loop!(body, g, to; from = from)
+    alone = length(part.inner) == 1
+    body(i) = write_point!(g, alone ? with_branches(part) : part, stores, reduces, vcat(variables, i), sums)
+    alone ? body(local!(g, Int, from)) : vector_loop!(body, g, to; from = from)
 end
 
 function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,Symbol}())
@@ -152,9 +153,9 @@ end
 step_expression(s::Load, T, variables) = :($(unsafe_load)($(s.pointer), $(expression(s.at + 1, variables))))
 step_expression(s::Position, T, variables) = expression(s.at, variables)
 step_expression(s::Apply, T, variables) =
-    s.f in CLOSED ? :($(s.f)($(s.operands...))) : :($(stored)($T, $(s.f)($(s.operands...))))
+    s.f in KEEP_DTYPE ? :($(s.f)($(s.operands...))) : :($(stored)($T, $(s.f)($(s.operands...))))
 # Functions whose result has the dtype that the primitive's has; to say so again costs the compiler time.
-const CLOSED = (+, -, *, &, |, ifelse, clamp_position, as_position, within_bounds)
+const KEEP_DTYPE = (+, -, *, &, |, ifelse, clamp_position, as_position, within_bounds)
 
 function combine!(g, r::Reduce, variables, value)
     f = combiner(r.op)
