@@ -32,3 +32,16 @@ end
     far = erfc_far(ifelse(a > erfc_end(T), erfc_end(T), a))
     ifelse((x > -1) & (x < T(0.5)), 1 - erf_small(x), ifelse(x < 0, 2 - far, far))
 end
+
+# erf⁻¹(x) = x p(w), w = -log(1 - x²), a polynomial for each stretch of w (Giles 2010).
+@inline function erf_inv(x::Float32)
+    w = -log((1 - x) * (1 + x))
+    y = x * ifelse(w <= 6, erf_inv_middle(w - 3), erf_inv_outer(sqrt(w) - 3))
+    ifelse(abs(x) == 1, flipped(Inf32, sign_of(x)), y)
+end
+@inline function erf_inv(x::Float64)
+    w = -log((1 - x) * (1 + x))
+    v = sqrt(w)
+    y = x * ifelse(w <= 6, erf_inv_middle(w - 3), ifelse(v <= 4, erf_inv_outer(v - 3), erf_inv_far(v - 5)))
+    ifelse(abs(x) == 1, flipped(Inf, sign_of(x)), y)
+end

@@ -61,7 +61,7 @@ end
 xⁿ by repeated squaring, in the order of XLA's expansion; a negative exponent divides once, at the end. The exponent is a type, so that
 the products are a straight line.
 """
-@inline integer_pow(x, ::Val{N}) where {N} = N < 0 ? one(x) / whole_power(x, Val(-N)) : whole_power(x, Val(N))
+@inline integer_pow(x, ::Val{N}) where {N} = N < 0 ? quotient(one(x), whole_power(x, Val(-N))) : whole_power(x, Val(N))
 @generated function whole_power(x, ::Val{N}) where {N}
     steps, n, result = Expr[], N, :(one(x))
     while n > 0

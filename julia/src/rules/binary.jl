@@ -7,13 +7,19 @@ binary(:sub, -; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -t),
 binary(:mul, *; tangents = ((t, y, a, b) -> t * b, (t, y, a, b) -> a * t),
        transpose = (ȳ, a, b) -> islinear(a) ? (ȳ * b, nothing) : (nothing, a * ȳ))
 
-# Integer division truncates; by zero it gives all ones (-1, or the largest unsigned number), and the remainder is the dividend.
+# Integer division truncates; by zero it gives all ones (-1, or the largest unsigned number), and the remainder is the dividend. Divisors
+# that the processor traps on are replaced first.
+trapping(b::Signed) = (b == 0) | (b == -1)
+trapping(b::Unsigned) = b == 0
+harmless(b) = ifelse(trapping(b), one(b), b)
 quotient(a, b) = a / b
-quotient(a::T, b::T) where {T<:Integer} = iszero(b) ? ~zero(T) : b == -1 ? -a : div(a, b)
-quotient(a::T, b::T) where {T<:Unsigned} = iszero(b) ? ~zero(T) : div(a, b)
-remainder(a, b) = rem(a, b)
-remainder(a::T, b::T) where {T<:Integer} = iszero(b) ? a : b == -1 ? zero(T) : rem(a, b)
-remainder(a::T, b::T) where {T<:Unsigned} = iszero(b) ? a : rem(a, b)
+quotient(a::Complex, b::Complex) = NumberMath.quotient(a, b)
+quotient(a::T, b::T) where {T<:Signed} =
+    ifelse(b == 0, ~zero(T), ifelse(b == -1, -a, Core.Intrinsics.sdiv_int(a, harmless(b))))
+quotient(a::T, b::T) where {T<:Unsigned} = ifelse(b == 0, ~zero(T), Core.Intrinsics.udiv_int(a, harmless(b)))
+remainder(a, b) = NumberMath.rem(a, b)
+remainder(a::T, b::T) where {T<:Signed} = ifelse(b == 0, a, Core.Intrinsics.srem_int(a, harmless(b)))
+remainder(a::T, b::T) where {T<:Unsigned} = ifelse(b == 0, a, Core.Intrinsics.urem_int(a, harmless(b)))
 
 binary(:div, quotient; tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y / b))),
        transpose = (ȳ, a, b) -> islinear(b) ? throw(UnsupportedPrimitive("div", "is not linear in its denominator", "")) : (ȳ / b, nothing))
@@ -22,10 +28,7 @@ truncated(q::Traced) = sign(q) * floor(abs(q))
 binary(:rem, remainder; domain = T -> isnumber(T) && isordered(T),
        tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -(t * truncated(a / b))))
 
-# As C's pow: NaN for a negative base and a fractional exponent; signs are lost at infinity.
-power(a, b) = a^b
-power(a::T, b::T) where {T<:Union{Float32,Float64}} =
-    a < 0 && !isinteger(b) ? (isnan(b) || (isfinite(a) && isfinite(b)) ? T(NaN) : abs(a)^b) : a^b
+power(a, b) = NumberMath.pow(a, b)
 power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
 # Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer exponent 0 gives 0.
 function pow_tangent_base(t, y, a, b)
@@ -49,11 +52,8 @@ const SHARES = ((t, y, a, b) -> share(t, y, a, b), (t, y, a, b) -> share(t, y, b
 binary(:max, larger; domain = isanything, tangents = SHARES)
 binary(:min, smaller; domain = isanything, tangents = SHARES)
 
-# The angle of a complex (b, a) is -i log((b + ia) / √(a² + b²)).
-angle_of(a::Real, b::Real) = atan(a, b)
-angle_of(a::Complex, b::Complex) = -im * log((b + im * a) / sqrt(a * a + b * b))
 squared_norm(a, b) = square(a) + square(b)
-binary(:atan2, angle_of; domain = isinexact,
+binary(:atan2, NumberMath.atan2; domain = isinexact,
        tangents = ((t, y, a, b) -> t * (b / squared_norm(a, b)), (t, y, a, b) -> t * (-a / squared_norm(a, b))))
 
 binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat, tangents = (no_rule, no_rule))
@@ -70,11 +70,10 @@ binary(:and, &; domain = islogical_dtype)
 binary(:or, |; domain = islogical_dtype)
 binary(:xor, xor; domain = islogical_dtype)
 
-# A shift by the width or more (a negative one counts as such) leaves nothing, or copies of the sign.
-overshoots(x, n) = !(0 <= n < 8sizeof(x))
-binary(:shift_left, (x, n) -> overshoots(x, n) ? zero(x) : x << n; domain = isinteger_dtype)
-binary(:shift_right_logical, (x, n) -> overshoots(x, n) ? zero(x) : x >>> n; domain = isinteger_dtype)
-binary(:shift_right_arithmetic, (x, n) -> (signed(x) >> (overshoots(x, n) ? 8sizeof(x) - 1 : n)) % typeof(x); domain = isinteger_dtype)
+# A shift by the width or more leaves nothing, or copies of the sign; a negative one is a large unsigned one.
+binary(:shift_left, (x, n) -> x << unsigned(n); domain = isinteger_dtype)
+binary(:shift_right_logical, (x, n) -> x >>> unsigned(n); domain = isinteger_dtype)
+binary(:shift_right_arithmetic, (x, n) -> (signed(x) >> unsigned(n)) % typeof(x); domain = isinteger_dtype)
 binary(:mulhi, (a, b) -> (widemul(a, b) >> 8sizeof(a)) % typeof(a); domain = isinteger_dtype)
 
 binary(:eq, ==; domain = isanything, result = bool_dtype)

@@ -6,8 +6,11 @@ converted(::Type{T}, x) where {T} = convert(T, x)
 converted(::Type{T}, x::Complex) where {T<:Real} = converted(T, real(x))
 converted(::Type{T}, x::Integer) where {T<:Integer} = x % T
 converted(::Type{Bool}, x::Integer) = x != 0
-converted(::Type{T}, x::AbstractFloat) where {T<:Integer} =
-    isnan(x) ? zero(T) : x >= oftype(x, typemax(T)) ? typemax(T) : x <= oftype(x, typemin(T)) ? typemin(T) : trunc(T, x)
+function converted(::Type{T}, x::AbstractFloat) where {T<:Integer}
+    above, below = x >= oftype(x, typemax(T)), x <= oftype(x, typemin(T))
+    inside = unsafe_trunc(T, ifelse(above | below | isnan(x), zero(x), x))
+    ifelse(above, typemax(T), ifelse(below, typemin(T), inside))
+end
 converted(::Type{Bool}, x::AbstractFloat) = x != 0
 
 converter(::Type{T}) where {T} = x -> converted(T, x)
@@ -31,7 +34,7 @@ function rounded_to(x::T, exponent_bits, mantissa_bits) where {T<:AbstractFloat}
     end
     if exponent_bits < exponent
         bias, reach = (1 << (exponent - 1)) - 1, (1 << (exponent_bits - 1)) - 1
-        e = Int(bits >> fraction)
+        e = (bits >> fraction) % Int
         e > bias + reach && return copysign(T(Inf), sign)
         e <= bias - reach && return copysign(zero(T), sign)
     end

@@ -1,7 +1,8 @@
 # Choices between values.
 
-selected(which::Bool, cases...) = cases[1+which]
-selected(which::Integer, cases...) = cases[clamp(which + 1, 1, length(cases))]
+selected(which::Bool, off, on) = ifelse(which, on, off)
+selected(which::Integer, last) = last
+selected(which::Integer, first, rest...) = ifelse(which <= 0, first, selected(which - one(which), rest...))
 
 selects(W, cases...) = !isempty(cases) && all(==(cases[1]), cases) && (W === Int32 || (W === Bool && length(cases) == 2))
 
