@@ -1,0 +1,66 @@
+# What runs on XLA's threads is free of Julia's heap, exceptions and dispatch: its LLVM code calls nothing else.
+
+using InteractiveUtils
+using JaxprAD: FFI
+
+const PAUSE = r"asm sideeffect \"(pause|yield|isb|wfe)"
+
+"The targets of the calls in a function's optimised code: names, and `pointer` for an address."
+callees(f, types) = String[callee(line) for line in calls(f, types)]
+function calls(f, types)
+    code = sprint(io -> code_llvm(io, f, types; raw = true, optimize = true, debuginfo = :none))
+    filter(line -> occursin(r"\b(call|invoke)\b", line) && !occursin(PAUSE, line), split(code, '\n'))
+end
+function callee(line)
+    named = match(r"\b(?:call|invoke)\b[^@%(]*(?:\{[^}]*\}\*{0,3}|\[[^\]]*\]|[^@%(])*@\"?([^\"(]+)\"?\(", line)
+    named !== nothing && return String(named[1])
+    occursin(r" asm ", line) && return "asm"       # the thread's own memory, where Julia's heap begins
+    occursin(r"inttoptr|call [^@]*%\w+\(", line) ? "pointer" : error("a call that this test does not understand: $line")
+end
+
+# Julia checks the address of each C function called through a pointer, and throws if it is null, which none of ours is.
+through_pointer(p::Ptr{Cvoid}) = ccall(p, Cvoid, ())
+thrown(line) = (m = match(r"@i?jl_throw\((.*)\)", line); m === nothing ? nothing : match(r"inttoptr \(i64 (\d+)", m[1])[1])
+const NULL_CHECK = only(filter(!isnothing, map(thrown, calls(through_pointer, Tuple{Ptr{Cvoid}}))))
+
+ours(name) = occursin(r"^j_|^julia_", name)
+harmless(name) = name == "pointer" || startswith(name, "llvm.") || ours(name)
+harmless_call(line) = thrown(line) == NULL_CHECK || harmless(callee(line))
+
+"The names, without Julia's prefix and number, of Julia functions called directly."
+called(f, types) = Set(Symbol(match(r"^(?:j|julia)_(.*)_\d+$", c)[1]) for c in callees(f, types) if ours(c))
+
+const FRAME, DESCRIPTOR = Ptr{FFI.FFICallFrame}, Ptr{FFI.Descriptor}
+
+"All functions reached from `f`, by name; Julia's own C functions and anything dynamic are errors."
+function check_reached(f, types, seen = Set{Symbol}())
+    nameof(f) in seen && return seen
+    push!(seen, nameof(f))
+    for line in calls(f, types)
+        @test harmless_call(line) || (line, nameof(f))
+    end
+    for name in called(f, types)
+        @test isdefined(FFI, name) || (name, nameof(f))
+        for m in methods(getfield(FFI, name))
+            check_reached(getfield(FFI, name), Base.tuple_type_tail(m.sig), seen)
+        end
+    end
+    seen
+end
+
+@testset "handle" begin
+    @test :mismatch in check_reached(FFI.handle, Tuple{FRAME,DESCRIPTOR})
+end
+@testset "parallel_for" begin
+    @test :pool_size in check_reached(FFI.parallel_for, Tuple{Ptr{Cvoid},Int,Ptr{Cvoid},Ptr{Cvoid}})
+    check_reached(FFI.pool_task, Tuple{Ptr{FFI.Team}})
+end
+
+allocating(p::Ptr{Int})::Ptr{Cvoid} = (push!(Any[], unsafe_load(p)); C_NULL)
+dispatching(p::Ptr{Any})::Int = length(unsafe_load(p))
+throwing(p::Ptr{Int})::Int = unsafe_load(p) > 0 ? 1 : throw(OverflowError(""))
+@testset "the check sees what it is to find" begin
+    for (f, types) in ((allocating, Tuple{Ptr{Int}}), (dispatching, Tuple{Ptr{Any}}), (throwing, Tuple{Ptr{Int}}))
+        @test !all(harmless_call, calls(f, types))
+    end
+end
