@@ -67,12 +67,12 @@ end
 function table(name, T, f, a, b, n; weight = x -> 1)
     c, e = fit(T, f, a, b, n; weight = weight)
     println("# 2^", round(e; digits = 1))
-    print("@inline $name(x::$T) = evalpoly(x, (")
+    print("@inline $name(x::$T) = @polynomial(x, ")
     width = T === Float32 ? 7 : 4
     for k in 1:width:length(c)
         print(k == 1 ? "" : ",\n    ", join(map(repr, c[k:min(k + width - 1, end)]), ", "))
     end
-    println("))")
+    println(")")
 end
 both(name, f, a, b, n32, n64; options...) =
     (table(name, Float32, f, a, b, n32; options...); table(name, Float64, f, a, b, n64; options...))

@@ -51,3 +51,9 @@ function parts(::Type{T}, value::BigFloat, count, zeros = 0) where {T<:Binary}
 end
 in_parts(value, count; zeros = (0, 0)) =
     setprecision(() -> (parts(Float32, value(), count, zeros[1]), parts(Float64, value(), count, zeros[2])), 300)
+
+"c₀ + c₁x + … by Horner's rule, written out: Base's `evalpoly` of many coefficients is a call."
+macro polynomial(x, coefficients...)
+    v = gensym(:x)
+    :($v = $(esc(x)); $(foldr((c, rest) -> rest === nothing ? esc(c) : :(muladd($v, $rest, $(esc(c)))), coefficients; init = nothing)))
+end

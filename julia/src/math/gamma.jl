@@ -26,7 +26,7 @@ function lgamma_positive(x::Float64)
         return log(product) + (x - 2) * lgamma_tail(x - 2)
     end
     w = 1 / (x * x)
-    series = evalpoly(w, (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)) / x
+    series = @polynomial(w, 1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156) / x
     x > 1e300 ? x * (log(x) - 1) : (x - 0.5) * (log(x) - 1) + (HALF_LOG_TAU_LESS_HALF + series)
 end
 const LOG_PI, HALF_LOG_TAU_LESS_HALF = Base.log(π), Float64((Base.log(2 * big(π)) - 1) / 2)
@@ -48,5 +48,5 @@ function digamma(x::Float64)
     end
     isinf(x) && return x
     w = 1 / (x * x)
-    log(x) - 0.5 / x - w * evalpoly(w, (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)) - shift
+    log(x) - 0.5 / x - w * @polynomial(w, 1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12) - shift
 end

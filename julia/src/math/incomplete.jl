@@ -51,7 +51,12 @@ function betainc(a::Float64, b::Float64, x::Float64)
 end
 function beta_fraction(a, b, x)
     factor = exp(a * log(x) + b * log1p(-x) + lgamma(a + b) - lgamma(a) - lgamma(b)) / a
-    numerator(k) = (m = k ÷ 2; isodd(k) ? -(a + m) * (a + b + m) * x / ((a + 2m) * (a + 2m + 1)) :
-                                           m * (b - m) * x / ((a + 2m - 1) * (a + 2m)))
-    factor / lentz(k -> 1.0, numerator)
+    @inline above(k) = beta_numerator(a, b, x, k)
+    factor / lentz(k -> 1.0, above)
+end
+@inline function beta_numerator(a, b, x, k)
+    m = k >> 1
+    odd = -(a + m) * (a + b + m) * x / ((a + 2m) * (a + 2m + 1))
+    even = m * (b - m) * x / ((a + 2m - 1) * (a + 2m))
+    ifelse(isodd(k), odd, even)
 end

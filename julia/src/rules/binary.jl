@@ -28,8 +28,8 @@ truncated(q::Traced) = sign(q) * floor(abs(q))
 binary(:rem, remainder; domain = T -> isnumber(T) && isordered(T),
        tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -(t * truncated(a / b))))
 
-power(a, b) = NumberMath.pow(a, b)
-power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
+@inline power(a, b) = NumberMath.pow(a, b)
+@inline power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
 # Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer exponent 0 gives 0.
 function pow_tangent_base(t, y, a, b)
     isinexact(dtype(b)) && return t * (b * a^(b - 1))

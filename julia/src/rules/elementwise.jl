@@ -85,6 +85,14 @@ end
 The primitive as a function of numbers. Its result may be wider than the primitive's and is then rounded once."""
 kernel(op::Elementwise, attrs) = isempty(op.attributes) ? op.kernel : op.kernel(; attrs...)
 
+"""
+    isnative(op, dtypes...; attrs...) -> Bool
+
+Whether `kernel(op, attrs)` of these dtypes touches no heap and throws nothing, so that any thread may run it. All elementwise kernels are so;
+`test/math/native.jl` reads it in LLVM's code of each."""
+isnative(op::Primitive, dtypes::DataType...; attrs...) = false
+isnative(op::Elementwise, dtypes::DataType...; attrs...) = true
+
 evaluate(op::Elementwise, x, attrs, types) = [map_numbers(kernel(op, attrs), types[1], works_on_bits(op), x)]
 
 # Float16 and BFloat16 are computed in Float32 and rounded, as XLA's CPU compiler does, but for primitives that look at bits.
