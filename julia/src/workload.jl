@@ -10,8 +10,11 @@ function run_workload()
         for command in ("normalize", "optimize", "jvp $ones_ optimize", "linearize $ones_ optimize", "vjp $ones_ 0 optimize")
             answer_to_workload("$command\n$text")
         end
-        evaluate_with_ones(p)
-        evaluate_with_ones(vjp(p))
+        derivative = optimize(vjp(p))
+        for (k, q) in enumerate((p, derivative))
+            evaluate_with_ones(q)
+            answer_to_workload("compile workload_$(p.name)_$k -\n" * program_text(q))
+        end
     end
     answer_to_workload("rules\n")
 end

@@ -108,7 +108,8 @@ end
 
 function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     g, T, m, n, k = s.generator, c.type.dtype, a.free, b.free, a.contracted
-    rows = a.batch == 1 && g.depth == 0 && m * n * k >= LARGE_PRODUCT && Sys.CPU_THREADS > 1 ? min(m, most_chunks()) : 1
+    # BLAS rearranges B once a call: no more calls than threads.
+    rows = a.batch == 1 && g.depth == 0 && m * n * k >= LARGE_PRODUCT && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
     chunks = a.batch > 1 && g.depth == 0 && a.batch * m * n * k >= LARGE_PRODUCT ? a.batch : rows
     area = allocate!(g.arena, chunks * BLAS_ARGUMENTS)
     scratch = pointer_at!(g, UInt8, area)
