@@ -26,6 +26,7 @@ def bridge(
     execute: str = "auto",
     static_argnums: int | Sequence[int] = (),
     while_bound: int | None = None,
+    explain: bool = False,
 ) -> Callable:
     """The function `f` with derivatives made by `engine`; all of JAX works on the result.
 
@@ -34,21 +35,28 @@ def bridge(
 
     engine: "transpose" (Julia's JVP rules and transposition), "jax" (JAX's own), "enzyme-jax" (the package
         enzyme-ad).
-    execute: "xla" re-emits Programs as lax operations, "julia" runs them in Julia on the CPU,
-        "auto" takes the faster of those that can.
+    execute: "julia" compiles Programs in Julia to native kernels that XLA calls on the CPU, "xla" re-emits
+        them as lax operations; "auto" is "xla" for now.
     static_argnums: positional arguments that are not arrays; hashable, closed over.
     while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; it
         lets reverse mode through such loops. A loop that runs longer gives wrong derivatives.
+    explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
 
     Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the
-    engine needs, and, at the first call with new shapes, what `trace` raises.
+    engine needs, and, at the first call with new shapes, what `trace` raises; with `execute="julia"`
+    UnsupportedPrimitive, as JAX compiles, for what has no native kernel.
     """
     if f is None:
         return functools.partial(
-            bridge, engine=engine, execute=execute, static_argnums=static_argnums, while_bound=while_bound
+            bridge,
+            engine=engine,
+            execute=execute,
+            static_argnums=static_argnums,
+            while_bound=while_bound,
+            explain=explain,
         )
     chosen = _engine(engine)
-    options = Options(_execute(execute, chosen))
+    options = Options(_execute(execute, chosen), explain)
     check_bound(while_bound)
     if not callable(f):
         raise UnknownOption(f"bridge takes a function, got {type(f).__name__}")

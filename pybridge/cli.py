@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -14,6 +14,9 @@ from rich.panel import Panel
 from rich.text import Text
 
 from .errors import PyBridgeError, UnknownOption
+
+if TYPE_CHECKING:
+    from .program import Program
 
 app = typer.Typer(
     help="The bridge between JAX and Julia's automatic differentiation.",
@@ -82,6 +85,7 @@ def show(
     arguments: Arguments = None,
     derivative: Annotated[Derivative | None, typer.Option(help="Of this, not of the function.")] = None,
     optimize: Annotated[bool, typer.Option("--optimize", help="With fewer equations.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say if it runs natively, or why not.")] = False,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
@@ -103,7 +107,10 @@ def show(
             case None:
                 programs = [program]
         for made in programs:
-            typer.echo(str(made.optimize() if optimize else made), nl=False)
+            shown = made.optimize() if optimize else made
+            typer.echo(str(shown), nl=False)
+            if explain:
+                typer.echo(f"# {_execution(shown)}")
 
 
 @app.command(context_settings=_NUMBERS_TOO)
@@ -180,6 +187,15 @@ def _show_rules() -> None:
             f"{count.name}: {count.transpose} transpose rules over {count.jvp} JVP rules, {count.share:.0%}"
         )
     typer.echo(f"The paper on JAX's reverse mode by transposition: about {PAPER:.0%}")
+
+
+def _execution(program: Program) -> str:
+    """How the Program runs on the CPU, as a comment of its text."""
+    from .native import refusal
+
+    refused = refusal(program)
+    how = "as a native kernel" if refused is None else f"as XLA operations: {refused}"
+    return f"{program.name} runs {how}"
 
 
 def _output() -> Console:

@@ -5,13 +5,14 @@ Each entry says what it is for, so that a JAX release that moves something is an
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import ad_util, core, source_info_util
+from jax._src import ad_util, core, sharding_impls, source_info_util
 from jax._src.interpreters import ad
 from jax._src.lax import lax as lax_internal
 from jax.extend import core as jex_core
@@ -129,6 +130,12 @@ def result_aval(shape: tuple, dtype: Any, operands) -> Any:
     return core.ShapedArray(shape, dtype, vma=varying) if varying else core.ShapedArray(shape, dtype)
 
 
+def varying_like(x: Any, aval: Any) -> Any:
+    """The array, in `shard_map`, as one that varies over every mesh axis over which `aval` does."""
+    missing = getattr(aval, "vma", frozenset()) - getattr(jax.typeof(x), "vma", frozenset())
+    return jax.lax.pcast(x, tuple(missing), to="varying") if missing else x
+
+
 def signature(x: Any) -> tuple:
     """What tracing depends on: shape, dtype and weak type of an array or tracer."""
     aval = jax.typeof(x)
@@ -142,6 +149,23 @@ def with_weak_type(x: Any, weak: bool) -> Any:
 
 def any_tracer(values) -> bool:
     return any(isinstance(v, Tracer) for v in values)
+
+
+# Lowering
+
+
+def is_export(ctx: Any) -> bool:
+    """Whether what is lowered is for `jax.export`, hence for other processes."""
+    return ctx.module_context.lowering_parameters.for_export
+
+
+def partitions(ctx: Any) -> int:
+    """Over how many devices XLA will split what is lowered; 1 inside a `shard_map` over the whole mesh."""
+    context = ctx.module_context.axis_context
+    if isinstance(context, sharding_impls.SPMDAxisContext):
+        automatic = set(context.mesh.axis_names) - context.manual_axes
+        return math.prod(context.mesh.shape[name] for name in automatic)
+    return getattr(context, "num_devices", 1)
 
 
 # Counting rules

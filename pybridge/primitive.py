@@ -1,14 +1,16 @@
 """The one JAX primitive, `julia_call`: a Program applied to arrays.
 
 Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind
-that in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Running one re-emits
-it as lax operations (`execute="xla"`) or calls Julia (`execute="julia"`).
+that in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Lowering decides how
+each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operations.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,60 +20,94 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir, partial_eval
 
-from . import compat, transforms
+from . import compat, native, transforms
 from .dimensions import Dimensions
 from .emission import to_jax
-from .errors import NotDifferentiable
+from .errors import EngineUnavailable, NotDifferentiable
 from .lowering import lower
 from .numerals import DTYPES
 from .program import Program, SymDim, Var
+
+_LOG = logging.getLogger(__name__)
 
 julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
 
 
-def call(program: Program, *args, execute: str = "xla") -> list[Any]:
+def call(program: Program, *args, execute: str = "xla", explain: bool = False) -> list[Any]:
     """The Program's results for arrays of exactly its input types.
 
-    execute: "xla" or "julia".
+    execute: "xla", "julia" or "auto".
+    explain: say on stderr which of the two it was, and why, whenever that is decided.
     """
-    return julia_call_p.bind(*args, program=program, execute=execute)
+    return julia_call_p.bind(*args, program=program, execute=execute, explain=explain)
 
 
 # Running
 
 
 @functools.lru_cache(maxsize=1024)
-def _runner(program: Program, execute: str):
-    return to_jax(program) if execute == "xla" else functools.partial(_call_julia, program)
-
-
-@functools.lru_cache(maxsize=1024)
-def _jitted(program: Program, execute: str):
-    return jax.jit(_runner(program, execute))
-
-
-def _call_julia(program: Program, *args):
-    results = [jax.ShapeDtypeStruct(t.shape, DTYPES[t.dtype]) for t in program.output_types]
-    return jax.pure_callback(lambda *xs: transforms.evaluate(program, *map(np.asarray, xs)), results, *args)
+def _jitted(program: Program, execute: str, explain: bool):
+    return jax.jit(functools.partial(call, program, execute=execute, explain=explain))
 
 
 @julia_call_p.def_impl
-def _impl(*args, program, execute):
-    return list(_jitted(program, execute)(*args))
+def _impl(*args, program, execute, explain):
+    return list(_jitted(program, execute, explain)(*args))
 
 
 @julia_call_p.def_abstract_eval
-def _abstract_eval(*avals, program, execute):
+def _abstract_eval(*avals, program, **how):
     dims = Dimensions(program.input_types, [a.shape for a in avals])
     return [compat.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
 
 
-def _lowered(*args, program, execute):
-    return _runner(program, execute)(*args)
+_as_xla = mlir.lower_fun(lambda *args, program: to_jax(program)(*args), multiple_results=True)
 
 
-mlir.register_lowering(julia_call_p, mlir.lower_fun(_lowered, multiple_results=True))
+def _on_cpu(ctx, *operands, program, execute, explain):
+    reason = _against_native(ctx, program, execute)
+    if reason is not None:
+        return _elsewhere(ctx, *operands, program=program, execute="xla", explain=explain, reason=reason)
+    made = native.kernel(program)
+    _tell(program, f"native kernel {made.target}, {made.workspace} bytes of workspace", explain)
+    return native.lower(ctx, program, operands)
+
+
+def _elsewhere(ctx, *operands, program, execute, explain, reason=None):
+    if execute == "julia" and not compat.is_export(ctx):
+        raise EngineUnavailable(
+            f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
+            'for other platforms use execute="auto" or "xla"'
+        )
+    reason = reason or ('execute="xla"' if execute == "xla" else "native kernels run on the CPU alone")
+    _tell(program, f"XLA operations: {reason}", explain)
+    return _as_xla(ctx, *operands, program=program)
+
+
+def _against_native(ctx, program: Program, execute: str) -> str | None:
+    """Why the Program does not run natively, if it does not.
+
+    XLA replicates the operands of a foreign call over all devices, while it can split operations.
+    """
+    if execute == "xla":
+        return 'execute="xla"'
+    if compat.is_export(ctx):
+        return "exports hold no native kernels"
+    if execute == "auto" and compat.partitions(ctx) > 1:
+        return f"XLA splits it over {compat.partitions(ctx)} devices"
+    refusal = native.refusal(program) if execute == "auto" else None
+    return None if refusal is None else str(refusal)
+
+
+def _tell(program: Program, what: str, explain: bool) -> None:
+    _LOG.debug("%s runs as %s", program.name, what)
+    if explain:
+        print(f"pybridge: {program.name} runs as {what}", file=sys.stderr, flush=True)
+
+
+mlir.register_lowering(julia_call_p, _elsewhere)
+mlir.register_lowering(julia_call_p, _on_cpu, platform="cpu")
 
 
 # Differentiation
@@ -107,17 +143,17 @@ def _split(program: Program, active: tuple[int, ...]) -> _Split:
     return _Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute):
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, **how):
     active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
     split = _split(program, active)
-    known = call(split.known, *primals, execute=execute)
+    known = call(split.known, *primals, **how)
     values = [*primals, *known]
     moving = (
         call(
             split.linear,
             *(values[i] for i in split.residuals),
             *(tangents[i] for i in active),
-            execute=execute,
+            **how,
         )
         if any(split.has_tangent)
         else []
@@ -138,15 +174,15 @@ def _is_zero(tangent: Any) -> bool:
 ad.primitive_jvps[julia_call_p] = _jvp
 
 
-def _transpose(cotangents: Sequence[Any], *args, program, execute):
+def _transpose(cotangents: Sequence[Any], *args, program, **how):
     linear = [i for i, x in enumerate(args) if ad.is_undefined_primal(x)]
     if not all(program.input_types[i].inexact for i in linear):
         raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
     given = [i for i, ct in enumerate(cotangents) if not _is_zero(ct)]
     backward = transforms.transpose(program, linear, given, optimize=True)
     fixed = [x for x in args if not ad.is_undefined_primal(x)]
-    results = iter(call(backward, *fixed, *(cotangents[i] for i in given), execute=execute))
-    return [next(results) if ad.is_undefined_primal(x) else None for x in args]
+    results = iter(call(backward, *fixed, *(cotangents[i] for i in given), **how))
+    return [compat.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
 
 
 ad.primitive_transposes[julia_call_p] = _transpose
@@ -191,10 +227,10 @@ partial_eval.dce_rules[julia_call_p] = _dce
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.
 
 
-def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, execute):
+def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, **how):
     avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
     batched, hoisted = _batched(program, avals, tuple(dims))
-    results = call(batched, *hoisted, *args, execute=execute)
+    results = call(batched, *hoisted, *args, **how)
     return results, [0] * len(results)
 
 

@@ -112,6 +112,16 @@ def evaluate(program: Program, *arrays) -> list[np.ndarray]:
     return outputs
 
 
+def compile_kernel(program: Program, constants: dict[str, np.ndarray]) -> tuple[int, int]:
+    """The address of the Program's FFI handler in native code, and the bytes of workspace that it takes.
+
+    constants: the Program's, contiguous; from now on they must stay where they are.
+    Raises UnsupportedPrimitive where a primitive has no native kernel.
+    """
+    handler, workspace = _ask("compile", program, program.digest, _references(constants)).split()
+    return int(handler), int(workspace)
+
+
 @functools.lru_cache(maxsize=4096)
 def _jvp(program: Program, active: Mask, optimize: bool) -> Program:
     return _program(program, _ask("jvp", program, _digits(active), _flag(optimize)))
@@ -144,12 +154,17 @@ def _ask(command: str, program: Program, *arguments: str) -> str:
         answer = julia.request(command, str(program), arguments=words)
     except errors.JuliaError as e:
         dump(command, words, program, f"{e.kind}: {e}\n{e.stacktrace}")
-        raise _translated(e) from e
+        translated = _translated(e, command)
+        if (
+            translated is e
+        ):  # not `from e`, which would make it its own cause: whoever follows causes never ends
+            raise
+        raise translated from e
     dump(command, words, program, answer)
     return answer
 
 
-def _translated(error: errors.JuliaError) -> errors.PyBridgeError:
+def _translated(error: errors.JuliaError, command: str) -> errors.PyBridgeError:
     kind = _KINDS.get(error.kind)
     if kind is None:
         return error
@@ -157,8 +172,11 @@ def _translated(error: errors.JuliaError) -> errors.PyBridgeError:
         return kind(str(error))
     primitive = str(error).partition(":")[0]
     source = re.search(r" \(at (.*)\)$", str(error))
+    advice = "docs/primitives.md lists what is supported"
+    if command == "compile":
+        advice = 'execute="auto" and "xla" run it as XLA operations'
     return kind(
-        f"{error}; docs/primitives.md lists what is supported",
+        f"{error}; {advice}",
         primitive=primitive,
         source=source[1] if source else "",
     )

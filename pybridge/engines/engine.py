@@ -12,9 +12,13 @@ from ..program import Program
 
 @dataclass(frozen=True)
 class Options:
-    """execute: "xla" or "julia"."""
+    """execute: one of the engine's `executes`, or "auto" if it has several.
+
+    explain: say on stderr how each Program runs, and why.
+    """
 
     execute: str
+    explain: bool = False
 
 
 @dataclass(frozen=True)

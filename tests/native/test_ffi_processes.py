@@ -1,0 +1,187 @@
+"""Kernels and the process: threads, many devices, the persistent cache, the exit."""
+
+from __future__ import annotations
+
+import os
+
+from processes import fine, run, start
+
+EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "8"))
+
+# A loop over rows that a kernel gives to several threads, after an operation that XLA gives to its own.
+HEAVY = """
+natively = functools.partial(pb.bridge, execute="julia")
+rows = natively(lambda x: jnp.sin(x) * jnp.exp(-x * x) + jnp.cos(x))
+x = np.random.default_rng(1).uniform(-1, 1, (512, 1024)).astype(np.float32)
+heavy = jax.jit(lambda x: rows(jnp.tanh(x @ jnp.ones((1024, 1024), jnp.float32) / 1024)).sum())
+expected = float(heavy(x))
+"""
+
+# Every statement that Julia compiles from here on, counted on whatever thread it happens.
+COUNT_COMPILED = """
+def in_julia(code):
+    live = julia._RUNTIME._live
+    return live.control.call(lambda: live.hosted.library.text(code))
+"""
+
+
+def test_eight_threads_of_large_work_share_the_pool():
+    out = run(
+        HEAVY
+        + """
+    wrong = []
+    def work():
+        for _ in range(25):
+            if not np.isclose(float(heavy(x)), expected, rtol=1e-5):
+                wrong.append(1)
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    [t.start() for t in threads]; [t.join() for t in threads]
+    print(len(wrong))
+    """.replace("\n    ", "\n")
+    )
+    assert out == "0\n"
+
+
+def test_kernels_run_while_julia_answers_and_collects_and_compile_nothing(tmp_path):
+    out = run(COUNT_COMPILED + HEAVY + """
+    small = jax.jit(natively(lambda x: x * x + 1))
+    small(np.float32(2))
+    program = pb.trace(lambda x: jnp.sin(x) * x)(np.float32(1))
+    for _ in range(2):
+        program.vjp(), pb.trace(lambda x: x + 1)(x).optimize()
+    done, wrong = threading.Event(), []
+    def work():
+        while not done.is_set():
+            if not np.isclose(float(heavy(x)), expected, rtol=1e-5) or float(small(np.float32(3))) != 10:
+                wrong.append(1)
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]
+    # what Julia compiles while it is asked for nothing, four threads being in kernels
+    in_julia(f'const PB_LOG = open({sys.argv[1]!r}, "w")'.replace("'", '"') + '; ""')
+    in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), PB_LOG.handle); ""')
+    time.sleep(1.5)
+    in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), C_NULL); flush(PB_LOG); ""')
+    end = time.monotonic() + 4
+    asked = 0
+    while time.monotonic() < end:
+        in_julia('GC.gc(); string(sum(length, [rand(100) for _ in 1:1000]))')
+        pb.trace(lambda x: x * (2.0 + asked))(np.float32(1)).vjp()
+        asked += 1
+    done.set(); [t.join() for t in threads]
+    print(len(wrong), asked > 3)
+    """.replace("\n    ", "\n"), str(tmp_path / "compiled"))  # fmt: skip
+    assert out == "0 True\n"
+    lines = (tmp_path / "compiled").read_text().splitlines()
+    assert not [line for line in lines if "JaxprAD" in line], lines
+
+
+def test_the_sight_of_what_julia_compiles_is_good(tmp_path):
+    run(COUNT_COMPILED + """
+    pb.trace(lambda x: x + 1)(np.float32(1)).optimize()
+    in_julia(f'const PB_LOG = open({sys.argv[1]!r}, "w")'.replace("'", '"') + '; ""')
+    in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), PB_LOG.handle); ""')
+    pb.bridge(lambda x: x + 5, execute="julia")(np.float32(1))
+    in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), C_NULL); flush(PB_LOG); ""')
+    """.replace("\n    ", "\n"), str(tmp_path / "compiled"))  # fmt: skip
+    assert "JaxprAD" in (tmp_path / "compiled").read_text()
+
+
+def test_eight_devices():
+    out = run(
+        """
+        from jax.sharding import NamedSharding, PartitionSpec as P
+        mesh = jax.make_mesh((8,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+        x = np.arange(16 * 3, dtype=np.float32).reshape(16, 3)
+        def loss(b):
+            local = lambda x: jax.lax.psum(b(lambda x: (jnp.sin(x) * x).sum())(x), "i")
+            return jax.shard_map(local, mesh=mesh, in_specs=P("i"), out_specs=P())
+        for execute in ("julia", "auto"):
+            b = functools.partial(pb.bridge, execute=execute)
+            f, g = loss(b), loss(lambda f: f)
+            assert "pybridge_" in jax.jit(f).lower(x).as_text(), execute
+            np.testing.assert_allclose(jax.jit(f)(x), g(x), rtol=1e-5)
+            np.testing.assert_allclose(jax.jit(jax.grad(f))(x), jax.grad(g)(x), rtol=1e-5)
+        # Without shard_map it is XLA that splits, which it can do to operations only.
+        split = jax.device_put(x, NamedSharding(mesh, P("i")))
+        for execute, native_ in (("julia", True), ("auto", False)):
+            f = jax.jit(pb.bridge(lambda x: jnp.sin(x) * x, execute=execute))
+            assert ("pybridge_" in f.lower(split).as_text()) == native_, execute
+            np.testing.assert_allclose(f(split), np.sin(x) * x, rtol=1e-5, atol=1e-6)
+        print("fine")
+        """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=8",
+    )
+    assert out == "fine\n"
+
+
+CACHED = """
+jax.config.update("jax_compilation_cache_dir", sys.argv[1])
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+hits = []
+seen = lambda name, **_: hits.append(name) if name.endswith("cache_hits") else None
+jax.monitoring.register_event_listener(seen)
+x = np.arange(6, dtype=np.float32)
+f = jax.jit(pb.bridge(lambda x: jnp.sin(x) * x + 2, execute="julia"))
+np.testing.assert_allclose(f(x), np.sin(x) * x + 2, rtol=1e-6)
+print(len(hits))
+"""
+
+
+def test_an_executable_from_the_persistent_cache_finds_its_kernel(tmp_path):
+    assert run(CACHED, str(tmp_path)) == "0\n"
+    assert int(run(CACHED, str(tmp_path))) >= 1
+
+
+# The exit
+
+IN_FLIGHT = """
+rows = jax.jit(lambda x: jax.lax.fori_loop(0, 1_000_000, lambda _, x: pb.bridge(
+    lambda x: jnp.sin(x) * jnp.exp(-x * x) + jnp.cos(x), execute="julia")(x), x))
+x = jnp.ones((256, 1024), jnp.float32)
+compiled = rows.lower(x).compile()
+threading.Thread(target=lambda: compiled(x).block_until_ready(), daemon=True).start()
+time.sleep(float(sys.argv[1]))
+print("leaving")
+"""
+
+
+def test_exits_with_kernels_in_flight():
+    """The loop alone would run for minutes: its next kernel is refused, which ends it."""
+    for first in range(0, EXITS, 2):
+        for process in [start(IN_FLIGHT, str((first + k) % 7 * 0.02)) for k in range(2)]:
+            assert fine(process, 120) == "leaving\n"
+
+
+def test_a_call_after_julias_exit_is_refused():
+    out = run("""
+        import atexit
+        f = jax.jit(pb.bridge(lambda x: x * 2, execute="julia"))
+        def late():
+            try:
+                f(np.float32(3)).block_until_ready()
+                print("ran")
+            except Exception as e:
+                print("Python is exiting" in str(e))
+        atexit.register(late)  # hooks run in reverse order: this one after the runtime's
+        f(np.float32(1))
+    """)
+    assert out == "True\n"
+
+
+def test_a_forked_child_may_not_compile_kernels():
+    out = run("""
+        import os, warnings
+        warnings.simplefilter("ignore")
+        pb.bridge(lambda x: x * 2, execute="julia")(np.float32(1))
+        program = pb.trace(lambda x: x * 3)(np.float32(1))
+        child = os.fork()
+        if child == 0:
+            try:
+                native.kernel(program)
+            except pb.ForkedProcess:
+                os._exit(7)
+            os._exit(1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """)
+    assert out == "7\n"
