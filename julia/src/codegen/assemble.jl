@@ -12,12 +12,10 @@ const LONGEST_FUNCTION = 300
 
 statements(ex) = 1
 statements(ex::Expr) = ex.head in (:block, :while, :if) ? sum(Int[statements(a) for a in ex.args]) : 1
-statements(p::Parallel) = statements(p.body)
 
 "The variables an expression mentions, and those it sets."
 function mentioned!(used::Set{Symbol}, set::Set{Symbol}, ex)
     ex isa Symbol && push!(used, ex)
-    ex isa Parallel && mentioned!(used, set, ex.body)
     ex isa Expr || return
     ex.head === :(=) && push!(set, ex.args[1])
     foreach(a -> mentioned!(used, set, a), ex.args)
@@ -40,78 +38,97 @@ function sections(code)
     cut() = isempty(current) || (push!(parts, Section(current)); current = Any[]; length_ = 0)
     for ex in code
         n = statements(ex)
-        (ex isa Parallel || length_ + n > LONGEST_FUNCTION) && cut()
+        length_ + n > LONGEST_FUNCTION && cut()
         push!(current, ex)
         length_ += n
-        ex isa Parallel && cut()
     end
     cut()
     parts
 end
 
-const ARGUMENTS = (:operands, :results, :pool)
-const ARGUMENT_TYPES = (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid})
+const ARGUMENTS = (:operands => Ptr{Ptr{Cvoid}}, :results => Ptr{Ptr{Cvoid}}, :pool => Ptr{Cvoid})
+# Variables go from function to function in slots of the workspace.
 const CONTEXT, SLOT = :context, 16
 
 """
-    assembled(g) -> (definitions, main, workspace)
+    assembled(g, name) -> (definitions, workspace)
 
-The function expressions to define in turn, the last being the kernel; and the bytes of workspace."""
+The expressions that define a kernel's functions, the kernel itself last; and the bytes of workspace."""
 function assembled(g::Generator, name)
-    parts = sections(g.code)
-    if length(parts) <= 1 && !any(ex -> ex isa Parallel, g.code)
-        return Any[kernel_function(name, g.code)], g.arena.peak
+    for (v, T) in ARGUMENTS; g.types[v] = T; end
+    definitions = Any[]
+    lowered = Any[threads_lowered!(definitions, ex, g, name) for ex in g.code]
+    slots = widest_parallel(g.code, g.types)
+    parts = sections(lowered)
+    if length(parts) > 1
+        lowered, crossing = section_calls!(definitions, parts, g.types, slots, name)
+        slots += crossing
     end
-    for (v, T) in zip(ARGUMENTS, ARGUMENT_TYPES); g.types[v] = T; end
-    set_before, crossing = Set{Symbol}(ARGUMENTS), Symbol[]
-    for part in parts
-        append!(crossing, sort!([v for v in part.used if v in set_before && !(v in crossing)]))
-        union!(set_before, part.set)
-    end
-    place = Dict(v => (k - 1) * SLOT for (k, v) in enumerate(crossing))
-    base = g.arena.peak
-    calls, definitions = Any[], Any[]
-    set_before = Set{Symbol}(ARGUMENTS)
-    for (k, part) in enumerate(parts)
-        f = Symbol(name, :_, k)
-        push!(definitions, section_function(f, part, set_before, place, g.types))
-        push!(calls, section_call(f, part))
-        union!(set_before, part.set)
-    end
-    head = Any[:($CONTEXT = $(buffer_data)(UInt8, results, $(g.results + 1)) + $base)]
-    append!(head, [put_slot(v, place, g.types) for v in ARGUMENTS if haskey(place, v)])
-    push!(definitions, kernel_function(name, vcat(head, calls)))
-    definitions, base + max(length(crossing), 1) * SLOT
+    slots == 0 || pushfirst!(lowered, :($CONTEXT = $(buffer_data)(UInt8, results, $(g.results + 1)) + $(g.arena.peak)))
+    push!(definitions, :(function $name($((:($v::$T) for (v, T) in ARGUMENTS)...))
+        $(lowered...)
+        nothing
+    end))
+    definitions, g.arena.peak + slots * SLOT
 end
 
-kernel_function(name, code) = :(function $name(operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}}, pool::Ptr{Cvoid})
-    $(code...)
-    nothing
-end)
+slot_pointer(v, k, types) = :(convert($(Ptr{types[v]}), $CONTEXT + $((k - 1) * SLOT)))
+get_slot(v, k, types) = :($v = $(unsafe_load)($(slot_pointer(v, k, types))))
+put_slot(v, k, types) = :($(unsafe_store!)($(slot_pointer(v, k, types)), $v))
 
-section_call(f, part::Section) = section_call(f, part.code[1], part)
-section_call(f, ex, part) = :($f($CONTEXT))
-section_call(f, p::Parallel, part) = :($(parallel_for)(pool, $(p.chunks), $(Symbol(f, :_pointer)), convert(Ptr{Cvoid}, $CONTEXT)))
+# ---- threads
 
-function section_function(f, part::Section, set_before, place, types)
-    takes = [get_slot(v, place, types) for v in sort!(collect(part.used)) if v in set_before && haskey(place, v)]
-    gives = [put_slot(v, place, types) for v in sort!(collect(part.set)) if haskey(place, v)]
-    p = part.code[1]
-    p isa Parallel && return Expr(:toplevel,
+"What a stretch for several threads needs of the code around it."
+function outer_variables(p::Parallel, types)
+    part = Section(Any[p.body])
+    sort!([v for v in part.used if haskey(types, v) && !(v in part.set) && v !== p.index])
+end
+widest_parallel(ex, types) = 0
+widest_parallel(p::Parallel, types) = length(outer_variables(p, types))
+widest_parallel(ex::Expr, types) = widest_parallel(ex.args, types)
+widest_parallel(code::Vector{Any}, types) = reduce(max, Int[widest_parallel(ex, types) for ex in code]; init = 0)
+
+"Makes functions of the stretches for several threads, and calls of these in their place."
+threads_lowered!(definitions, ex, g, name) = ex
+threads_lowered!(definitions, ex::Expr, g, name) =
+    !holds_parallel(ex) ? ex : Expr(ex.head, (threads_lowered!(definitions, a, g, name) for a in ex.args)...)
+function threads_lowered!(definitions, p::Parallel, g, name)
+    f, needs = Symbol(name, :_threads_, length(definitions) + 1), outer_variables(p, g.types)
+    pointer = Symbol(f, :_pointer)
+    push!(definitions, Expr(:toplevel,
         :(function $f($(p.index)::Int, $CONTEXT::Ptr{UInt8})
-            $(takes...)
+            $((get_slot(v, k, g.types) for (k, v) in enumerate(needs))...)
             $(p.body)
             nothing
         end),
-        :(const $(Symbol(f, :_pointer)) = @cfunction($f, Cvoid, (Int, Ptr{UInt8}))))
-    :(@noinline function $f($CONTEXT::Ptr{UInt8})
-        $(takes...)
-        $(part.code...)
-        $(gives...)
-        nothing
-    end)
+        :(const $pointer = @cfunction($f, Cvoid, (Int, Ptr{UInt8})))))
+    Expr(:block, (put_slot(v, k, g.types) for (k, v) in enumerate(needs))...,
+         :($(parallel_for)(pool, $(p.chunks), $pointer, convert(Ptr{Cvoid}, $CONTEXT))))
 end
+holds_parallel(ex) = ex isa Parallel || (ex isa Expr && any(holds_parallel, ex.args))
 
-slot_pointer(v, place, types) = :(convert($(Ptr{types[v]}), $CONTEXT + $(place[v])))
-get_slot(v, place, types) = :($v = $(unsafe_load)($(slot_pointer(v, place, types))))
-put_slot(v, place, types) = :($(unsafe_store!)($(slot_pointer(v, place, types)), $v))
+# ---- length
+
+"Makes functions of the sections, and gives their calls and the number of slots that they use, beyond the first `base`."
+function section_calls!(definitions, parts, types, base, name)
+    before, crossing = Set{Symbol}(first.(ARGUMENTS)), Symbol[]
+    for part in parts
+        append!(crossing, sort!([v for v in part.used if v in before && !(v in crossing)]))
+        union!(before, part.set)
+    end
+    slot = Dict(v => base + k for (k, v) in enumerate(crossing))
+    calls = Any[put_slot(v, slot[v], types) for (v, _) in ARGUMENTS if haskey(slot, v)]
+    before = Set{Symbol}(first.(ARGUMENTS))
+    for (k, part) in enumerate(parts)
+        f = Symbol(name, :_part_, k)
+        push!(definitions, :(@noinline function $f($CONTEXT::Ptr{UInt8})
+            $((get_slot(v, slot[v], types) for v in sort!(collect(part.used)) if v in before && haskey(slot, v))...)
+            $(part.code...)
+            $((put_slot(v, slot[v], types) for v in sort!(collect(part.set)) if haskey(slot, v))...)
+            nothing
+        end))
+        push!(calls, :($f($CONTEXT)))
+        union!(before, part.set)
+    end
+    calls, max(length(crossing), 1)
+end

@@ -115,6 +115,7 @@ function emit_step!(::Concatenate, s::Frame, e)
 end
 
 reads_elements(::DynamicUpdateSlice, eqn, k) = k > 1
+overwrites(::DynamicUpdateSlice, eqn) = 1
 function emit_step!(::DynamicUpdateSlice, s::Frame, e)
     x, update, v = e.inputs[1], e.inputs[2], e.outputs[1]
     isscalar(v) && return define!(s, v, scalar(s, update))

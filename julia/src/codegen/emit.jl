@@ -128,15 +128,40 @@ end
 function emit_stage!(s::Frame, stage::OwnStage)
     e = stage.equation
     empty!(s.dying)
-    for a in e.inputs
-        a isa Var && get(s.last, owner(s, a), 0) <= s.now[] && get(s.last, a, 0) <= s.now[] && count(x -> x === a, e.inputs) == 1 && push!(s.dying, a)
-    end
+    k = overwrites(e.op, e)
+    k > 0 && let_die!(s, e.inputs[k], e.inputs[1:end.!=k])
     emit_step!(e.op, s, e)
     # Rank-0 results that were written to memory are read from there.
     for v in e.outputs
         m = get(s.storages, v, nothing)
         isscalar(v) && m isa Memory && define!(s, v, :($(unsafe_load)($(m.pointer))))
     end
+end
+
+"Marks an operand as one whose memory the result may take over; other operands that would read it while it changes are computed first."
+function let_die!(s::Frame, a::Atom, others)
+    a isa Var && storage(s, a) isa Memory && get(s.last, owner(s, a), 0) <= s.now[] && get(s.last, a, 0) <= s.now[] || return
+    readers = [b for b in others if reads_memory(s, b, owner(s, a))]
+    all(b -> storage(s, b) isa Virtual, readers) || return
+    foreach(b -> keep!(s, b), readers)
+    push!(s.dying, a)
+end
+
+"Whether an atom is in that memory or computed from what is."
+function reads_memory(s::Frame, a::Atom, memory::Var, seen = VarSet())
+    a isa Var && !(a in seen) || return false
+    push!(seen, a)
+    x = storage(s, a)
+    x isa Virtual ? any(b -> reads_memory(s, b, memory, seen), x.equation.inputs) : owner(s, a) === memory
+end
+
+"Puts a virtual variable in memory."
+function keep!(s::Frame, v::Var)
+    storage(s, v) isa Virtual || return
+    part = allocate!(s.generator.arena, bytes(aval(v)))
+    m = Memory(pointer_at!(s.generator, dtype(v), part), aval(v), true)
+    copy_elements!(s, m, v)
+    s.storages[v], s.parts[v] = m, part
 end
 
 function emit_step!(::Reshape, s::Frame, e)

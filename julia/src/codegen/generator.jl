@@ -4,10 +4,10 @@ mutable struct Generator
     arena::Arena
     code::Vector{Any}                   # the block being written
     types::Dict{Symbol,DataType}        # of local variables
-    depth::Int                          # loops and branches around that block
+    threaded::Bool                      # whether that block runs on several threads
     results::Int                        # of the kernel; the workspace comes after them
 end
-Generator(results) = Generator(Arena(), Any[], Dict{Symbol,DataType}(), 0, results)
+Generator(results) = Generator(Arena(), Any[], Dict{Symbol,DataType}(), false, results)
 
 const WORKSPACE = :workspace
 
@@ -28,13 +28,11 @@ end
 "The code that `f` writes, as a block of its own."
 function block(f, g::Generator)
     outer, g.code = g.code, Any[]
-    g.depth += 1
     try
         f()
         return Expr(:block, g.code...)
     finally
         g.code = outer
-        g.depth -= 1
     end
 end
 

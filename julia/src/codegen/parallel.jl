@@ -9,7 +9,7 @@ const LARGEST_PARTIALS = 1 << 20
 
 "How many chunks a nest is cut into; 1 for not at all."
 function chunk_count(g::Generator, domain, parts, reduces)
-    (g.depth > 0 || isempty(domain) || Sys.CPU_THREADS == 1) && return 1
+    (g.threaded || isempty(domain) || Sys.CPU_THREADS == 1) && return 1
     length(domain) == 1 && length(parts) > 1 && return 1
     steps = sum(Int[length(p.steps) for p in parts]) + length(reduces)
     prod(domain) * steps < WORTH_THREADS && return 1
@@ -23,7 +23,7 @@ function write_parallel!(s::Frame, domain, parts, stores, reduces, chunks)
     g, chunk = s.generator, fresh_symbol!(s.generator, Int)
     split_sums = [r for r in reduces if r.reduced[1]]
     areas = IdDict{Reduce,Part}(r => allocate!(g.arena, chunks * kept_size(r, domain) * sizeof(r.type)) for r in split_sums)
-    body = block(g) do
+    body = threaded_block(g) do
         own = Reduce[haskey(areas, r) ? own_accumulator!(g, r, areas[r], chunk, kept_size(r, domain)) : r for r in reduces]
         from, to = (local!(g, Int, :($(÷)($(*)($(domain[1]), $(k)), $chunks))) for k in (chunk, :($chunk + 1)))
         write_loops!(g, domain, parts, stores, own; from = from, to = to)
@@ -35,6 +35,16 @@ function write_parallel!(s::Frame, domain, parts, stores, reduces, chunks)
     for r in split_sums
         gather_sums!(g, r, areas[r], chunks, kept_size(r, domain))
         release!(g.arena, areas[r])
+    end
+end
+
+"The code that `f` writes, for several threads; within it there is one thread."
+function threaded_block(f, g::Generator)
+    g.threaded = true
+    try
+        block(f, g)
+    finally
+        g.threaded = false
     end
 end
 

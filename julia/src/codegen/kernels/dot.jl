@@ -109,8 +109,8 @@ end
 function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     g, T, m, n, k = s.generator, c.type.dtype, a.free, b.free, a.contracted
     # BLAS rearranges B once a call: no more calls than threads.
-    rows = a.batch == 1 && g.depth == 0 && m * n * k >= LARGE_PRODUCT && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
-    chunks = a.batch > 1 && g.depth == 0 && a.batch * m * n * k >= LARGE_PRODUCT ? a.batch : rows
+    rows = a.batch == 1 && !g.threaded && m * n * k >= LARGE_PRODUCT && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
+    chunks = a.batch > 1 && !g.threaded && a.batch * m * n * k >= LARGE_PRODUCT ? a.batch : rows
     area = allocate!(g.arena, chunks * BLAS_ARGUMENTS)
     scratch = pointer_at!(g, UInt8, area)
     function product!(batch, from, count, arguments)
@@ -126,7 +126,7 @@ function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
         counted_loop!(i -> product!(i, 0, m, scratch), g, a.batch)
     else
         chunk = fresh_symbol!(g, Int)
-        body = block(g) do
+        body = threaded_block(g) do
             mine = :($scratch + $chunk * $BLAS_ARGUMENTS)
             a.batch > 1 && return product!(chunk, 0, m, mine)
             from, to = (local!(g, Int, :($(÷)($(*)($m, $i), $chunks))) for i in (chunk, :($chunk + 1)))
