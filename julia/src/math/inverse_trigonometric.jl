@@ -34,7 +34,9 @@ end
     steep = a > T(0.5)
     s = ifelse(steep, T(0.5) * (1 - a), a * a)
     z = ifelse(steep, sqrt(s), a)
-    steep, muladd(z * s, asin_tail(s), z)
+    # The root's rounding error counts where a is little above 1/2: there this line is near its factor 1/2z.
+    rest = ifelse(steep, fma(-z, z, s) * muladd(T(-2.87), z, T(2.43)), zero(T))
+    steep, z + muladd(z * s, asin_tail(s), rest)
 end
 @inline function asin(x::T) where {T<:Binary}
     steep, p = arc(x)

@@ -49,7 +49,7 @@ if has_avx2()
         for T in FULL_DTYPES, attrs in get(ATTRIBUTES, op.name, [NamedTuple()]), types in signatures(op, T)
             op.accepts(types...; attrs...) && JaxprAD.isnative(op, types...; attrs...) || continue
             found = obstacles(JaxprAD.kernel(op, attrs), types)
-            @test isempty(found) || (op.name, types, attrs, found)
+            @test (types, attrs, found) == (types, attrs, [])
         end
     end
 
