@@ -126,13 +126,25 @@ def is_inexact(aval: Any) -> bool:
 
 def result_aval(shape: tuple, dtype: Any, operands) -> Any:
     """The abstract value of a result; in `shard_map` it varies over every mesh axis that an operand does."""
-    varying = frozenset().union(*(getattr(a, "vma", frozenset()) for a in operands))
-    return core.ShapedArray(shape, dtype, vma=varying) if varying else core.ShapedArray(shape, dtype)
+    varying = frozenset().union(*map(_varying, operands))
+    if not varying:
+        return core.ShapedArray(shape, dtype)
+    mesh = next(a for a in operands if _varying(a)).sharding.mesh
+    return core.ShapedArray(
+        shape,
+        dtype,
+        sharding=jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*(None,) * len(shape))),
+        manual_axis_type=core.ManualAxisType(varying=varying),
+    )
+
+
+def _varying(aval: Any) -> frozenset:
+    return aval.mat.varying if hasattr(aval, "mat") else frozenset()
 
 
 def varying_like(x: Any, aval: Any) -> Any:
     """The array, in `shard_map`, as one that varies over every mesh axis over which `aval` does."""
-    missing = getattr(aval, "vma", frozenset()) - getattr(jax.typeof(x), "vma", frozenset())
+    missing = _varying(aval) - _varying(jax.typeof(x))
     return jax.lax.pcast(x, tuple(missing), to="varying") if missing else x
 
 
