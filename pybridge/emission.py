@@ -14,6 +14,7 @@ import jax
 import numpy as np
 from jax import lax
 
+from . import keys
 from .dimensions import Dimensions
 from .errors import ArgumentError, ProgramTypeError, UnsupportedPrimitive
 from .numerals import COMPLEX, DTYPES, dtype_name
@@ -81,7 +82,7 @@ def _arguments(program: Program, args: Sequence[Any]) -> list[Any]:
 
 def _argument(i: int, x: Any, type_: TensorType) -> Any:
     """`x` as a strongly typed array. Python's numbers take the declared dtype; arrays must have it."""
-    dtype = DTYPES[type_.dtype]
+    x, dtype = keys.raw(x), DTYPES[type_.dtype]
     if jax.dtypes.canonicalize_dtype(dtype) != dtype:
         raise ArgumentError(
             f"input {i} is {type_}: switch on 64-bit types, jax.config.update('jax_enable_x64', True)"
@@ -130,7 +131,8 @@ def _equation(program: Program, eq: Equation, operands: list[Any], dims: Dimensi
         raise ProgramTypeError(f"{eq.op}{at}: {e}") from e
     results = list(results) if isinstance(results, tuple | list) else [results]
     if row.elementwise and results[0].ndim == 0 and eq.outputs[0].type.shape:
-        results = [lax.broadcast(results[0], dims.shape(eq.outputs[0].type))]  # all operands were literals
+        shape = dims.shape(eq.outputs[0].type)
+        results = [lax.broadcast(y, shape) for y in results]  # all operands were literals
     return results
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from . import compat
+from . import compat, keys
 from .dimensions import to_dim
 from .errors import SideEffectError, TracingError, UnsupportedPrimitive
 from .numerals import COMPLEX, DTYPES, dtype_name
-from .primitives import DECOMPOSITIONS, LOWERINGS
+from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 from .program import INLINE_CONSTANT, Atom, Dim, Equation, Literal, Program, TensorType, Var, constant_ref
 
 # Values of these reach the outside world, and not every one of them says so by an effect.
@@ -45,7 +45,7 @@ def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
     inputs = [lowering.variable(lowering.type_of(v.aval)) for v in jaxpr.invars]
     outputs = lowering.run(jaxpr, leading if hoist_constants else consts, inputs)
     program = lowering.finish(name, [*leading, *inputs], outputs)
-    return (program, consts) if hoist_constants else program
+    return (program, [keys.raw(c) for c in consts]) if hoist_constants else program
 
 
 class Lowering:
@@ -127,6 +127,7 @@ class Lowering:
                 f"a derivative rule or nested function closes over a traced value ({value.aval.str_short()})"
                 f"{self._at()}: pass it as an argument"
             )
+        value = keys.raw(value)
         type_ = self.type_of(value if hasattr(value, "dtype") else np.asarray(value), "constant")
         array = np.asarray(value)
         if not array.shape:
@@ -213,12 +214,16 @@ class Lowering:
     def equation(self, eqn, inputs: list[Atom]) -> Sequence[Atom]:
         name = str(eqn.primitive)
         if name in DECOMPOSITIONS:
+            if name not in RANDOM and keys.moves_keys(eqn):
+                return self.inline(keys.moved_data(eqn), inputs)
             return DECOMPOSITIONS[name](self, eqn, inputs)
         row = LOWERINGS.get(name)
         if row is None:
             raise self.refusal(eqn)
         if row.lower is not None:
             return row.lower(self, eqn, inputs)
+        if keys.moves_keys(eqn):
+            return self.inline(keys.moved_data(eqn), inputs)
         types = [self.type_of(v.aval, name) for v in eqn.outvars]
         try:
             attrs = row.read(eqn)
@@ -236,6 +241,7 @@ class Lowering:
             raise SideEffectError(
                 f"a mutable reference{self._at()}: a Program is pure; pass and return arrays"
             )
+        aval = keys.raw_aval(aval)
         dtype = dtype_name(getattr(aval, "dtype", None)) if hasattr(aval, "dtype") else None
         if dtype is None:
             made_by = f" made by {primitive}" if primitive else ""

@@ -168,7 +168,7 @@ class Equation:
                 yield from _programs(value)
 
 
-_RULES = frozenset({"jvp", "fwd", "bwd"})
+_RULES = frozenset({"jvp", "fwd", "bwd", "matvec", "vecmat", "transpose_solve", "transpose"})
 
 
 def _programs(value: Value) -> Iterator[Program]:

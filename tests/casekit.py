@@ -29,6 +29,7 @@ class Case:
     exact: whether evaluating the traced Program op by op gives f's value to the bit. Not so where f has
         implicit broadcasts, which XLA may fuse into the operation.
     reverse: whether JAX can differentiate it in reverse mode (not through a `while`).
+    batched: whether JAX can vmap it (not `linear_call`).
     """
 
     name: str
@@ -39,6 +40,7 @@ class Case:
     active: tuple[int, ...] = ()
     exact: bool = True
     reverse: bool = True
+    batched: bool = True
 
     def rng(self, salt: str = "") -> np.random.Generator:
         digest = hashlib.sha256(f"{self.name}/{salt}".encode()).digest()

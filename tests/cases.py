@@ -10,7 +10,9 @@ import cases_arrays
 import cases_control
 import cases_elementwise
 import cases_linalg
+import cases_random
 import cases_reductions
+import cases_solvers
 import cases_windows
 from casekit import Case
 
@@ -19,6 +21,8 @@ CASES: list[Case] = [
     *cases_arrays.CASES,
     *cases_reductions.CASES,
     *cases_linalg.CASES,
+    *cases_solvers.CASES,
+    *cases_random.CASES,
     *cases_windows.CASES,
     *cases_control.CASES,
 ]

@@ -6,16 +6,34 @@ becomes of it. Adding a primitive is adding a row here and a rule in Julia.
 
 from __future__ import annotations
 
-from . import control, elementwise, fourier, indexing, linalg, reductions, structural, windows
-from .decompositions import DECOMPOSITIONS
+from . import (
+    control,
+    elementwise,
+    fourier,
+    indexing,
+    linalg,
+    random,
+    reductions,
+    solvers,
+    structural,
+    windows,
+)
+from .decompositions import DECOMPOSITIONS as _DECOMPOSITIONS
 from .row import Row
 
-__all__ = ["DECOMPOSITIONS", "LOWERINGS", "TABLE", "Row"]
+__all__ = ["DECOMPOSITIONS", "LOWERINGS", "RANDOM", "TABLE", "Row"]
 
 TABLE: dict[str, Row] = {
     row.op: row
-    for family in (elementwise, structural, indexing, reductions, linalg, fourier, windows, control)
+    for family in (
+        *(elementwise, structural, indexing, reductions, linalg, solvers, fourier, windows, random, control),
+    )
     for row in family.ROWS
 }
+
+RANDOM = random.DECOMPOSITIONS
+"""Those decompositions that know keys."""
+
+DECOMPOSITIONS = {**_DECOMPOSITIONS, **RANDOM}
 
 LOWERINGS: dict[str, Row] = {name: row for row in TABLE.values() for name in row.lax_names}

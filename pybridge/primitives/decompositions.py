@@ -90,6 +90,18 @@ def _reshape(lowering, eqn, inputs):
     return lowering.append("reshape", [x], [out], shape=out.shape)
 
 
+def _approx_top_k(lowering, eqn, inputs):
+    """Exactly: the operation may miss some of the elements for speed, but need not."""
+    (x,), p = inputs, eqn.params
+    out, places = (lowering.type_of(v.aval) for v in eqn.outvars)
+    axis = int(p["reduction_dimension"]) % len(out.shape)
+    if not p["aggregate_to_topk"]:
+        raise lowering.unsupported(eqn, "approx_top_k without aggregate_to_topk")
+    (key,) = [x] if p["is_max_k"] else lowering.append("neg", [x], [x.type])
+    values, found = lowering.append("top_k", [key], [out, places], k=lowering.dim(p["k"]), axis=axis)
+    return [values if p["is_max_k"] else lowering.append("neg", [values], [out])[0], found]
+
+
 def _empty(lowering, eqn, inputs):
     return [lowering.zeros(lowering.type_of(eqn.outvars[0].aval))]
 
@@ -173,6 +185,7 @@ DECOMPOSITIONS = {
     "unstack": _unstack,
     "tile": _tile,
     "reshape": _reshape,
+    "approx_top_k": _approx_top_k,
     "empty": _empty,
     "dimension_size": _dimension_size,
     "eq_to": _total_order("eq"),

@@ -78,6 +78,42 @@ def _svd(x, *, full_matrices, compute_uv):
     return s, u, vh
 
 
+def _lu_pivots_to_permutation(pivots, *, size):
+    return lax.linalg.lu_pivots_to_permutation(pivots, size)
+
+
+def _eig(x, *, left, right, vector_derivatives):
+    return lax.linalg.eig(
+        x,
+        compute_left_eigenvectors=left,
+        compute_right_eigenvectors=right,
+        enable_eigvec_derivs=vector_derivatives,
+    )
+
+
+def _eig_attrs(eqn):
+    return {
+        "left": bool(eqn.params["compute_left_eigenvectors"]),
+        "right": bool(eqn.params["compute_right_eigenvectors"]),
+        "vector_derivatives": bool(eqn.params["enable_eigvec_derivs"]),
+    }
+
+
+def _schur(x, *, vectors):
+    t, *z = lax.linalg.schur(x, compute_schur_vectors=vectors)
+    return [t, *z][: 1 + vectors]
+
+
+def _schur_attrs(eqn):
+    if eqn.params.get("sort_eig_vals") or eqn.params.get("select_callable") is not None:
+        raise UnsupportedPrimitive("schur with sorted eigenvalues", primitive="schur")
+    return {"vectors": bool(eqn.params["compute_schur_vectors"])}
+
+
+def _tridiagonal_solve(lower, diagonal, upper, b):
+    return lax.linalg.tridiagonal_solve(lower, diagonal, upper, b)
+
+
 def _flags(*names: str):
     """Reads parameters that are true or false; the primitive's others must be at their defaults."""
 
@@ -103,5 +139,17 @@ ROWS = [
     Row("cholesky", _cholesky),
     Row("eigh", _eigh, ("lower", "sort_eigenvalues"), _flags("lower", "sort_eigenvalues")),
     Row("qr", _qr, ("full_matrices",), _flags("full_matrices")),
+    Row("lu", lax.linalg.lu),
+    Row(
+        "lu_pivots_to_permutation",
+        _lu_pivots_to_permutation,
+        ("size",),
+        lambda eqn: {"size": int(eqn.params["permutation_size"])},
+    ),
+    Row("eig", _eig, ("left", "right", "vector_derivatives"), _eig_attrs),
+    Row("hessenberg", lax.linalg.hessenberg),
+    Row("schur", _schur, ("vectors",), _schur_attrs),
+    Row("householder_product", lax.linalg.householder_product),
+    Row("tridiagonal_solve", _tridiagonal_solve, read=_flags()),
     Row("svd", _svd, ("full_matrices", "compute_uv"), _flags("full_matrices", "compute_uv")),
 ]

@@ -130,7 +130,7 @@ class Setup:
 
         def compute(inputs, second, tangents, cotangents):
             stacked = [jnp.stack(pair) for pair in zip(inputs, second, strict=True)]
-            found = {"value": f(*inputs), "vmap": jax.vmap(f)(*stacked)}
+            found = {"value": f(*inputs)} | ({"vmap": jax.vmap(f)(*stacked)} if self.case.batched else {})
             if self.case.active:
                 x = tuple(inputs[i] for i in self.case.active)
                 found |= _derivatives(self, smooth, x, tangents, cotangents)
@@ -157,11 +157,12 @@ def _derivatives(setup: Setup, f: Callable, x, tangents, cotangents) -> dict[str
             found["jvp of jvp"] = jax.jvp(push, x, tangents)[1]
         if setup.whole:
             found["linearize"] = jax.linearize(values, *x)[1](*tangents)
+        if setup.whole and setup.case.batched:
             found["vmap of jvp"] = jax.vmap(lambda *t: jax.jvp(values, x, t)[1])(*_doubled(tangents))
     if setup.case.reverse:
         found["vjp"] = pull(*x)
         found["hvp"] = jax.jvp(pull, x, tangents)[1]
-        if setup.whole:
+        if setup.whole and setup.case.batched:
             found["vmap of vjp"] = jax.vmap(lambda *ct: jax.vjp(values, *x)[1](ct))(*_doubled(cotangents))
     return found
 

@@ -1,0 +1,142 @@
+"""Random keys, which JAX types as arrays of their own kind, as the raw unsigned integers that Programs hold.
+
+A key of shape (n,) is raw data of shape (n, 2), say: the last axis belongs to the key's implementation.
+Like compat.py, this takes from JAX's private modules. Tried on JAX 0.10.2.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax._src import core
+from jax._src.lax import special
+from jax._src.random import core as samplers
+from jax._src.random import philox2x32, philox4x32, prng, threefry4x32
+from jax.extend.random import threefry2x32_p
+
+from . import compat
+
+
+def is_key(x: Any) -> bool:
+    """Whether an array or abstract value holds typed keys."""
+    dtype = getattr(x, "dtype", None)
+    return (
+        not isinstance(dtype, np.dtype) and dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    )
+
+
+def raw(x: Any) -> Any:
+    """The data of keys; any other array as it is."""
+    return jax.random.key_data(x) if is_key(x) else x
+
+
+def raw_aval(aval: Any) -> Any:
+    return core.physical_aval(aval) if is_key(aval) else aval
+
+
+def restored(x: Any, aval: Any) -> Any:
+    """An array of a Program as what JAX traced in its place: keys, or an array of that weak type."""
+    if is_key(aval):
+        return prng.random_wrap(x, impl=aval.dtype._impl)
+    return compat.with_weak_type(x, aval.weak_type)
+
+
+def threefry2x32(key1, key2, x1, x2):
+    return threefry2x32_p.bind(key1, key2, x1, x2)
+
+
+# Equations of jaxprs, as what they do to raw data
+
+
+def moves_keys(eqn) -> bool:
+    """Whether the equation moves keys about as it would numbers: slicing, stacking, selecting ..."""
+    return any(is_key(v.aval) for v in (*eqn.invars, *eqn.outvars)) and not any(
+        core.jaxprs_in_params(eqn.params)
+    )
+
+
+def moved_data(eqn) -> compat.ClosedJaxpr:
+    """The same movement of the keys' data: the operation, mapped over the data's last axis."""
+    axes = [-1 if is_key(v.aval) else None for v in eqn.invars]
+    operation = functools.partial(eqn.primitive.bind, **eqn.params)
+    return _traced(eqn, jax.vmap(operation, in_axes=axes, out_axes=-1) if any(axes) else operation)
+
+
+def random_jaxpr(eqn) -> compat.ClosedJaxpr:
+    """An operation on keys, or a hash, as JAX itself computes it."""
+    return _traced(eqn, functools.partial(_DEFINITIONS[eqn.primitive.name], eqn))
+
+
+def _traced(eqn, f: Callable) -> compat.ClosedJaxpr:
+    avals = [raw_aval(v.aval) for v in eqn.invars]
+    return jax.make_jaxpr(f)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals))
+
+
+def _seed(eqn, seeds):
+    return prng.random_seed_impl_base(seeds, **eqn.params)
+
+
+def _split(eqn, data):
+    aval = eqn.invars[0].aval
+    return prng.random_split_impl_base(aval.dtype._impl, data, aval.ndim, **eqn.params)
+
+
+def _fold_in(eqn, data, numbers):
+    aval = eqn.invars[0].aval
+    return prng.random_fold_in_impl_base(aval.dtype._impl, data, numbers, aval.shape)
+
+
+def _bits(eqn, data):
+    aval = eqn.invars[0].aval
+    return prng.random_bits_impl_base(aval.dtype._impl, data, aval.ndim, **eqn.params)
+
+
+def _gamma(eqn, data, a):
+    """JAX's sampler and, as its derivative by `a`, JAX's derivative of the implicit function."""
+    impl = eqn.invars[0].aval.dtype._impl
+
+    @jax.custom_jvp
+    def sample(data, a):
+        return samplers._gamma_impl(prng.random_wrap(data, impl=impl), a, **eqn.params, use_vmap=True)
+
+    @sample.defjvp
+    def rule(primals, tangents):
+        y = sample(*primals)
+        return y, tangents[1] * samplers._gamma_grad(y, primals[1], **eqn.params)
+
+    return sample(data, a)
+
+
+def _counters(eqn):
+    """The positions in an array as 64-bit numbers in two halves."""
+    shape = eqn.params["shape"]
+    low = lax.reshape(lax.iota(np.uint32, math.prod(shape)), shape)
+    return jnp.zeros_like(low), low
+
+
+def _of_words(function: Callable) -> Callable:
+    return lambda eqn, *words: function(*words)
+
+
+_DEFINITIONS = {
+    "random_seed": _seed,
+    "random_split": _split,
+    "random_fold_in": _fold_in,
+    "random_bits": _bits,
+    "random_gamma": _gamma,
+    "iota_2x32_shape": _counters,
+    "threefry4x32": _of_words(threefry4x32._threefry4x32_lowering),
+    "philox2x32": _of_words(philox2x32._philox2x32_lowering),
+    "philox4x32": _of_words(philox4x32._philox4x32_lowering),
+    "igamma_grad_a": _of_words(special._up_and_broadcast(special.igamma_grad_a_impl)),
+}
+
+DEFINED = tuple(_DEFINITIONS)
+"""The primitives that `random_jaxpr` knows."""

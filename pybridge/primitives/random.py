@@ -1,0 +1,26 @@
+"""Random numbers: `threefry2x32` is a primitive, all else is made of it while tracing.
+
+A key is its raw data, unsigned integers along a last axis.
+"""
+
+from __future__ import annotations
+
+from .. import keys
+from .row import Row
+
+
+def _on_raw_keys(lowering, eqn, inputs):
+    """The operation as JAX itself computes it from the data of its keys."""
+    return lowering.inline(keys.random_jaxpr(eqn), inputs)
+
+
+def _same_data(lowering, eqn, inputs):
+    return inputs
+
+
+ROWS = [Row("threefry2x32", keys.threefry2x32, elementwise=True)]
+
+DECOMPOSITIONS = {
+    **dict.fromkeys(("random_wrap", "random_unwrap", "random_clone"), _same_data),
+    **dict.fromkeys(keys.DEFINED, _on_raw_keys),
+}

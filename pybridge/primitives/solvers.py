@@ -1,0 +1,90 @@
+"""Linear maps with the user's own inverses and transposes: `custom_linear_solve` and `linear_call`."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+from jax import lax
+
+from .row import Row, integers
+
+_PARTS = ("matvec", "vecmat", "solve", "transpose_solve")
+
+
+def _custom_linear_solve(*operands, consts, matvec, vecmat, solve, transpose_solve):
+    # JAX makes vecmat itself, by transposing matvec.
+    of_matvec, _, of_solve, of_transpose, b = _groups(operands, consts)
+    size = len(b)
+    has_aux = len(solve.program.outputs) > size
+
+    def solver(body, closed_over):
+        def run(_, right):
+            results = body(*closed_over, *right)
+            return (results[:size], results[size:]) if has_aux else results
+
+        return run if body is not None else None
+
+    results = lax.custom_linear_solve(
+        lambda x: matvec(*of_matvec, *x),
+        b,
+        solve=solver(solve, of_solve),
+        transpose_solve=solver(transpose_solve, of_transpose),
+        has_aux=has_aux,
+    )
+    return (*results[0], *results[1]) if has_aux else results
+
+
+def _groups(operands, counts):
+    rest = iter(operands)
+    return [*(tuple(itertools.islice(rest, n)) for n in counts), tuple(rest)]
+
+
+def _lower_custom_linear_solve(lowering, eqn, inputs):
+    jaxprs = [getattr(eqn.params["jaxprs"], part) for part in _PARTS]
+    bodies = [None if jaxpr is None else lowering.body(jaxpr) for jaxpr in jaxprs]
+    consts = integers(getattr(eqn.params["const_lengths"], part) for part in _PARTS)
+    types = bodies[_PARTS.index("solve")].output_types
+    return lowering.append(
+        "custom_linear_solve", inputs, types, consts=consts, **dict(zip(_PARTS, bodies, strict=True))
+    )
+
+
+def _linear_call(*operands, residuals, call, transpose):
+    return jax.custom_derivatives.linear_call(
+        lambda known, x: call(*known, *x),
+        lambda known, ct: transpose(*known, *ct),
+        operands[:residuals],
+        operands[residuals:],
+    )
+
+
+def _lower_linear_call(lowering, eqn, inputs):
+    residuals = int(eqn.params["num_callee_consts"] + eqn.params["num_res"])
+    transpose, consts = eqn.params["transpose_thunk"]()
+    call = lowering.body(eqn.params["callee"])
+
+    def back(inner, args):
+        made = [inner.constant(c) for c in consts]
+        return inner.inline(transpose, [*made, *args[int(eqn.params["num_callee_consts"]) :]])
+
+    known = [a.type for a in inputs[:residuals]]
+    return lowering.append(
+        "linear_call",
+        inputs,
+        call.output_types,
+        residuals=residuals,
+        call=call,
+        transpose=lowering.subprogram([*known, *call.output_types], back),
+    )
+
+
+ROWS = [
+    Row(
+        "custom_linear_solve",
+        _custom_linear_solve,
+        ("consts", *_PARTS),
+        lower=_lower_custom_linear_solve,
+    ),
+    Row("linear_call", _linear_call, ("residuals", "call", "transpose"), lower=_lower_linear_call),
+]
