@@ -146,6 +146,7 @@ const BLAS_ARGUMENTS = 128
 C = op(A) op(B), column-major, by BLAS's `?gemm` at `f`. `arguments` is memory for what Fortran takes by reference."""
 @noinline function gemm!(f::Ptr{Cvoid}, arguments::Ptr{UInt8}, transa::UInt8, transb::UInt8, m::Int, n::Int, k::Int,
                          a::Ptr{T}, lda::Int, b::Ptr{T}, ldb::Int, c::Ptr{T}, ldc::Int) where {T}
+    f == C_NULL && return       # it never is; but `ccall` would look, and throw
     unsafe_store!(arguments, transa, 1)
     unsafe_store!(arguments, transb, 2)
     whole = Ptr{BlasInt}(arguments + 8)

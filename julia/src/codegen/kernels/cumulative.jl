@@ -1,0 +1,27 @@
+# Cumulative reductions.
+
+"How many elements lie before, along and after an axis, in memory."
+function around_axis(type::TensorType, axis)
+    n = Int[Int(d) for d in type.shape]
+    prod(n[1:axis]), n[axis+1], prod(n[axis+2:end])
+end
+
+"Writes a call of a routine."
+call!(s::Frame, f, arguments...) = emit_code!(s.generator, Expr(:call, f, arguments...))
+
+"The combiner in functions that throw nothing."
+native_combiner(op) = combiner(op)
+native_combiner(::CumLogSumExp) = native_logaddexp
+function native_logaddexp(a, b)
+    m = max(a, b)
+    ifelse(a == b, a + oftype(a, log(2)), ifelse(isnan(m), m, m + NumberMath.log1p(NumberMath.exp(-abs(a - b)))))
+end
+
+function emit_step!(op::Cumulative, s::Frame, e)
+    x, v = e.inputs[1], e.outputs[1]
+    before, along, after = around_axis(aval(v), e[:axis])
+    from, to = memory_of(s, x), memory!(s, v)
+    with_memory(s, TensorType(accumulator(dtype(v)), [after])) do totals
+        call!(s, Routines.accumulate!, native_combiner(op), to.pointer, from.pointer, totals.pointer, before, along, after, e[:reverse])
+    end
+end

@@ -1,0 +1,104 @@
+# Linear algebra by LAPACK, whose own work space is asked for while code is written.
+
+const LAPACK_PREFIX = Dict{DataType,String}(Float32 => "s", Float64 => "d", ComplexF32 => "c", ComplexF64 => "z")
+# What complex matrices call otherwise.
+const UNITARY = Dict(:orgqr => :ungqr, :syevr => :heevr)
+lapack_pointer(::Type{T}, routine) where {T} = blas_pointer(Symbol(LAPACK_PREFIX[T], T <: Complex ? get(UNITARY, routine, routine) : routine))
+
+"Pointers to elements in the workspace, so many of each type, while `f` writes code."
+function with_arrays(f, s::Frame, wanted::Tuple...)
+    isempty(wanted) && return f()
+    with_elements(s, wanted[1]...) do p
+        with_arrays((rest...) -> f(p, rest...), s, wanted[2:end]...)
+    end
+end
+"The same, with the area for arguments first."
+with_fortran(f, s::Frame, wanted::Tuple...) = with_arrays(f, s, (UInt8, Routines.FORTRAN_ARGUMENTS), wanted...)
+
+"""
+What LAPACK answers when asked how much room it needs: `ask(area, work, rwork, iwork)` calls a routine with -1 for their lengths.
+Gives the three lengths."""
+function room_needed(ask, ::Type{T}) where {T}
+    area, work, rwork, iwork = zeros(UInt8, Routines.FORTRAN_ARGUMENTS), zeros(T, 1), zeros(real(T), 1), zeros(BlasInt, 1)
+    GC.@preserve area work rwork iwork ask(map(pointer, (area, work, rwork, iwork))...)
+    # A length told as a Float32 may have been rounded down.
+    up(x) = max(1, ceil(Int, nextfloat(real(x))))
+    up(work[1]), up(rwork[1]), max(1, Int(iwork[1]))
+end
+
+matrix_sizes(v) = (prod(sizes(v)[1:end-2]), sizes(v)[end-1], sizes(v)[end])
+pointers(f, s::Frame, vars) = [f(s, v).pointer for v in vars]
+some_empty(e) = all(v -> any(==(0), sizes(v)), e.outputs)
+
+function emit_step!(::TriangularSolve, s::Frame, e)
+    a, b, v = e.inputs..., e.outputs[1]
+    (batches, m, n), k, A = matrix_sizes(v), sizes(a)[end], accumulator(dtype(v))
+    pa, pb, to = pointers(memory_of, s, e.inputs)..., memory!(s, v).pointer
+    some_empty(e) && return
+    with_fortran(s, (A, k * k), (A, m * n)) do area, wa, wb
+        call!(s, Routines.triangular_solve!, lapack_pointer(A, :trsm), area, to, pa, pb, wa, wb, batches, k, m, n, e[:left_side] ? 'L' : 'R', e[:lower] ? 'L' : 'U',
+              e[:transpose_a] ? 'T' : 'N', e[:unit_diagonal] ? 'U' : 'N', e[:conjugate_a])
+    end
+end
+
+function emit_step!(::Cholesky, s::Frame, e)
+    x, v = e.inputs[1], e.outputs[1]
+    (batches, n, _), A = matrix_sizes(v), accumulator(dtype(v))
+    from, to = memory_of(s, x).pointer, memory!(s, v).pointer
+    some_empty(e) && return
+    with_fortran(s, (A, n * n)) do area, w
+        call!(s, Routines.cholesky!, lapack_pointer(A, :potrf), area, to, from, w, batches, n)
+    end
+end
+
+function emit_step!(::OrthogonalTriangular, s::Frame, e)
+    x, (q, r) = e.inputs[1], e.outputs
+    (batches, m, n), A, k, small = matrix_sizes(x), accumulator(dtype(x)), sizes(q)[end], min(sizes(x)[end-1:end]...)
+    from, (to_q, to_r) = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
+    some_empty(e) && return
+    geqrf, orgqr = lapack_pointer(A, :geqrf), lapack_pointer(A, :orgqr)
+    lwork = small == 0 ? 1 : room_needed((area, work, _, _) -> Routines.geqrf!(geqrf, area, m, n, work, work, work, -1), A)[1]
+    k == 0 || (lwork = max(lwork, room_needed((area, work, _, _) -> Routines.orgqr!(orgqr, area, m, k, small, work, work, work, -1), A)[1]))
+    with_fortran(s, (A, m * n), (A, m * k), (A, small), (A, lwork)) do area, w, qw, scales, work
+        call!(s, Routines.qr!, geqrf, orgqr, area, to_q, to_r, from, w, qw, scales, work, lwork, batches, m, n, k)
+    end
+end
+
+function emit_step!(::HermitianEigen, s::Frame, e)
+    x, A = e.inputs[1], accumulator(dtype(e.inputs[1]))
+    (batches, n, _), R = matrix_sizes(x), real_dtype(A)
+    from, (vectors, values) = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
+    some_empty(e) && return
+    f, triangle = lapack_pointer(A, :syevr), e[:lower] ? 'L' : 'U'
+    lwork, lrwork, liwork = room_needed(A) do area, work, rwork, iwork
+        Routines.syevr!(f, area, triangle, n, work, rwork, work, iwork, work, -1, rwork, -1, iwork, -1)
+    end
+    with_fortran(s, (A, n * n), (A, n * n), (R, n), (BlasInt, 2n), (A, lwork), (R, lrwork), (BlasInt, liwork)) do area, w, z, ww, support, work, rwork, iwork
+        call!(s, Routines.eigh!, f, area, vectors, values, from, triangle, w, z, ww, support, work, lwork, rwork, lrwork, iwork, liwork, batches, n)
+    end
+end
+
+function emit_step!(::SingularValues, s::Frame, e)
+    x, A = e.inputs[1], accumulator(dtype(e.inputs[1]))
+    (batches, m, n), R = matrix_sizes(x), real_dtype(A)
+    small, full, vectors = min(m, n), e[:full_matrices], e[:compute_uv]
+    from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
+    small == 0 && return foreach(v -> fill_identities!(s, v), e.outputs)
+    rows, columns = !vectors ? (0, 0) : full ? (m, n) : (small, small)
+    f, job = lapack_pointer(A, :gesdd), vectors ? (full ? 'A' : 'S') : 'N'
+    lwork, _, _ = room_needed((area, work, rwork, iwork) -> Routines.gesdd!(f, area, job, m, n, work, rwork, work, m, work, max(columns, 1), work, -1, rwork, iwork), A)
+    lrwork = vectors ? small * max(5small + 7, 2max(m, n) + 2small + 1) : 7small
+    u, v = vectors ? to[2:3] : (from, from)
+    with_fortran(s, (A, m * n), (R, small), (A, m * rows), (A, columns * n), (A, lwork), (R, lrwork), (BlasInt, 8small)) do area, w, sw, uw, vw, work, rwork, iwork
+        call!(s, Routines.svd!, f, area, to[1], u, v, from, job, w, sw, uw, vw, work, lwork, rwork, iwork, batches, m, n, rows, columns)
+    end
+end
+
+"The orthonormal factors of matrices without elements are identities."
+function fill_identities!(s::Frame, v::Var)
+    any(==(0), sizes(v)) && return memory!(s, v)
+    fill_memory!(s, memory!(s, v), zero(dtype(v)))
+    batches, m, n = matrix_sizes(v)
+    diagonal = Store(Literal(one(dtype(v))), memory!(s, v).pointer, dtype(v), Affine([m * n, n + 1], 0, []))
+    emit_nest!(s, [batches, min(m, n)], [diagonal], Reduce[])
+end

@@ -1,0 +1,209 @@
+# Factorizations of batches of matrices. Programs hold them row after row, LAPACK takes them column after column; half precision is computed
+# in single. Where LAPACK gives up, or numbers are infinite or NaN that it would not end with, the results are NaN.
+
+"The rows × columns matrix at `from` for LAPACK."
+@inline function take!(to::Ptr{A}, from::Ptr, rows, columns, f = identity) where {A}
+    for i in 0:rows-1, j in 0:columns-1
+        put!(to, f(stored(A, at(from, i * columns + j))), j * rows + i)
+    end
+end
+"LAPACK's matrix, whose columns are `apart`, as rows; `kept(i, j)` tells where it is not zero."
+@inline function give!(kept::F, to::Ptr{T}, from::Ptr, rows, columns, apart) where {F,T}
+    for i in 0:rows-1, j in 0:columns-1
+        put!(to, kept(i, j) ? stored(T, at(from, j * apart + i)) : zero(T), i * columns + j)
+    end
+end
+@inline give!(to::Ptr, from, rows, columns, apart) = give!((i, j) -> true, to, from, rows, columns, apart)
+@inline function give_vector!(to::Ptr, from::Ptr, n)
+    for i in 0:n-1
+        put!(to, at(from, i), i)
+    end
+end
+@inline function fill_nan!(to::Ptr{T}, n) where {T}
+    for i in 0:n-1
+        put!(to, stored(T, stored(real(T), NaN)), i)
+    end
+end
+@inline all_finite(p::Ptr, n) = (ok = true; for i in 0:n-1; ok &= finite(at(p, i)); end; ok)
+@inline finite(x::Real) = x - x == 0
+@inline finite(x::Complex) = finite(real(x)) & finite(imag(x))
+@inline nth(p::Ptr{T}, k, n) where {T} = p + k * n * sizeof(T)
+
+@noinline function triangular_solve!(f::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, a::Ptr{T}, b::Ptr{T}, wa::Ptr{A}, wb::Ptr{A}, batches::Int, k::Int,
+                                     m::Int, n::Int, side::Char, triangle::Char, trans::Char, diagonal::Char, conjugate::Bool) where {T,A}
+    for i in 0:batches-1
+        conjugate ? take!(wa, nth(a, i, k * k), k, k, conj) : take!(wa, nth(a, i, k * k), k, k)
+        take!(wb, nth(b, i, m * n), m, n)
+        trsm!(f, area, side, triangle, trans, diagonal, m, n, wa, k, wb)
+        give!(nth(y, i, m * n), wb, m, n, m)
+    end
+end
+
+# A row-major lower triangle is a column-major upper one: of A as LAPACK sees it, Aᵀ = conj(A), it makes U with Uᴴ U = Aᵀ, and L = Uᵀ.
+@noinline function cholesky!(f::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, x::Ptr{T}, w::Ptr{A}, batches::Int, n::Int) where {T,A}
+    for k in 0:batches-1
+        to = nth(y, k, n * n)
+        give_vector!(w, nth(x, k, n * n), n * n)
+        potrf!(f, area, n, w) == 0 || fill_nan!(w, n * n)
+        for i in 0:n-1, j in 0:n-1
+            put!(to, j <= i ? stored(T, at(w, i * n + j)) : zero(T), i * n + j)
+        end
+    end
+end
+
+@noinline function lu!(f::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, pivots::Ptr{Int32}, permutation::Ptr{Int32}, x::Ptr{T}, w::Ptr{A}, exchanges::Ptr{BlasInt},
+                       batches::Int, m::Int, n::Int) where {T,A}
+    small = min(m, n)
+    for k in 0:batches-1
+        take!(w, nth(x, k, m * n), m, n)
+        small == 0 || getrf!(f, area, m, n, w, exchanges)
+        give!(nth(y, k, m * n), w, m, n, m)
+        for i in 0:small-1
+            put!(nth(pivots, k, small), at(exchanges, i) - 1, i)
+        end
+        permutation_of!(nth(permutation, k, m), nth(pivots, k, small), m, small)
+    end
+end
+
+@inline function permutation_of!(rows::Ptr{Int32}, pivots::Ptr{Int32}, m, n)
+    for i in 0:m-1
+        put!(rows, i, i)
+    end
+    for i in 0:n-1
+        p = at(pivots, i) % Int
+        a, b = at(rows, i), at(rows, p)
+        put!(rows, b, i)
+        put!(rows, a, p)
+    end
+end
+@noinline function permutations!(y::Ptr{Int32}, pivots::Ptr{Int32}, batches::Int, m::Int, n::Int)
+    for k in 0:batches-1
+        permutation_of!(nth(y, k, m), nth(pivots, k, n), m, n)
+    end
+end
+
+@noinline function qr!(geqrf::Ptr{Cvoid}, orgqr::Ptr{Cvoid}, area::Ptr{UInt8}, q::Ptr{T}, r::Ptr{T}, x::Ptr{T}, w::Ptr{A}, qw::Ptr{A}, scales::Ptr{A}, work::Ptr{A}, lwork::Int,
+                       batches::Int, m::Int, n::Int, k::Int) where {T,A}
+    small = min(m, n)
+    for i in 0:batches-1
+        take!(w, nth(x, i, m * n), m, n)
+        small == 0 || geqrf!(geqrf, area, m, n, w, scales, work, lwork)
+        give!((row, column) -> row <= column, nth(r, i, k * n), w, k, n, m)
+        for j in 0:m*k-1
+            put!(qw, j < m * small ? at(w, j) : zero(A), j)
+        end
+        k == 0 || orgqr!(orgqr, area, m, k, small, qw, scales, work, lwork)
+        give!(nth(q, i, m * k), qw, m, k, m)
+    end
+end
+
+@noinline function householder_product!(orgqr::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, x::Ptr{T}, scales::Ptr{T}, w::Ptr{A}, sw::Ptr{A}, work::Ptr{A}, lwork::Int,
+                                        batches::Int, m::Int, n::Int, k::Int) where {T,A}
+    for i in 0:batches-1
+        take!(w, nth(x, i, m * n), m, n)
+        give_vector!(sw, nth(scales, i, k), k)
+        orgqr!(orgqr, area, m, n, k, w, sw, work, lwork)
+        give!(nth(y, i, m * n), w, m, n, m)
+    end
+end
+
+@noinline function hessenberg!(gehrd::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, scales::Ptr{T}, x::Ptr{T}, w::Ptr{A}, sw::Ptr{A}, work::Ptr{A}, lwork::Int, batches::Int, n::Int) where {T,A}
+    for i in 0:batches-1
+        take!(w, nth(x, i, n * n), n, n)
+        gehrd!(gehrd, area, n, w, sw, work, lwork)
+        give!(nth(y, i, n * n), w, n, n, n)
+        give_vector!(nth(scales, i, n - 1), sw, n - 1)
+    end
+end
+
+@noinline function schur!(gees::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, z::Ptr{T}, vectors::Bool, x::Ptr{T}, w::Ptr{A}, values::Ptr{A}, zw::Ptr{A}, work::Ptr{A}, lwork::Int,
+                          rwork::Ptr, batches::Int, n::Int) where {T,A}
+    for i in 0:batches-1
+        take!(w, nth(x, i, n * n), n, n)
+        job = vectors ? 'V' : 'N'
+        if !all_finite(w, n * n) || gees!(gees, area, job, n, w, values, zw, work, lwork, rwork) != 0
+            fill_nan!(w, n * n)
+            fill_nan!(zw, n * n)
+        end
+        give!(nth(y, i, n * n), w, n, n, n)
+        vectors && give!(nth(z, i, n * n), zw, n, n, n)
+    end
+end
+
+@noinline function eigh!(syevr::Ptr{Cvoid}, area::Ptr{UInt8}, v::Ptr{T}, values::Ptr{S}, x::Ptr{T}, triangle::Char, w::Ptr{A}, z::Ptr{A}, ww::Ptr{R}, support::Ptr{BlasInt},
+                         work::Ptr{A}, lwork::Int, rwork::Ptr{R}, lrwork::Int, iwork::Ptr{BlasInt}, liwork::Int, batches::Int, n::Int) where {T,S,A,R}
+    for i in 0:batches-1
+        take!(w, nth(x, i, n * n), n, n)
+        if !all_finite(w, n * n) || syevr!(syevr, area, triangle, n, w, ww, z, support, work, lwork, rwork, lrwork, iwork, liwork) != 0
+            fill_nan!(z, n * n)
+            fill_nan!(ww, n)
+        end
+        give!(nth(v, i, n * n), z, n, n, n)
+        give_vector!(nth(values, i, n), ww, n)
+    end
+end
+
+# `rows` and `columns`: how many columns U and rows Vᴴ have; none for values alone.
+@noinline function svd!(gesdd::Ptr{Cvoid}, area::Ptr{UInt8}, s::Ptr{S}, u::Ptr{T}, v::Ptr{T}, x::Ptr{T}, job::Char, w::Ptr{A}, sw::Ptr{R}, uw::Ptr{A}, vw::Ptr{A},
+                        work::Ptr{A}, lwork::Int, rwork::Ptr{R}, iwork::Ptr{BlasInt}, batches::Int, m::Int, n::Int, rows::Int, columns::Int) where {S,T,A,R}
+    small = min(m, n)
+    for i in 0:batches-1
+        take!(w, nth(x, i, m * n), m, n)
+        if !all_finite(w, m * n) || gesdd!(gesdd, area, job, m, n, w, sw, uw, m, vw, max(columns, 1), work, lwork, rwork, iwork) != 0
+            fill_nan!(sw, small)
+            fill_nan!(uw, m * rows)
+            fill_nan!(vw, columns * n)
+        end
+        give_vector!(nth(s, i, small), sw, small)
+        give!(nth(u, i, m * rows), uw, m, rows, m)
+        give!(nth(v, i, columns * n), vw, columns, n, max(columns, 1))
+    end
+end
+
+@noinline function eig!(geev::Ptr{Cvoid}, area::Ptr{UInt8}, values::Ptr{C}, u::Ptr{C}, v::Ptr{C}, x::Ptr{T}, left::Bool, right::Bool, w::Ptr{A}, ww::Ptr{A}, uw::Ptr{A}, vw::Ptr{A},
+                        work::Ptr{A}, lwork::Int, rwork::Ptr{R}, batches::Int, n::Int) where {C,T,A,R}
+    for i in 0:batches-1
+        take!(w, nth(x, i, n * n), n, n)
+        to, u1, v1 = nth(values, i, n), nth(u, i, n * n), nth(v, i, n * n)
+        if !all_finite(w, n * n) || geev!(geev, area, left ? 'V' : 'N', right ? 'V' : 'N', n, w, ww, uw, vw, work, lwork, rwork) != 0
+            fill_nan!(to, n)
+            left && fill_nan!(u1, n * n)
+            right && fill_nan!(v1, n * n)
+        else
+            give_values!(to, ww, rwork, n)
+            left && give_vectors!(u1, uw, rwork, n)
+            right && give_vectors!(v1, vw, rwork, n)
+        end
+    end
+end
+# Of a real matrix LAPACK tells the eigenvalues' real and imaginary parts apart, and of a conjugate pair, which come in turn, the real and the
+# imaginary part of the first one's vector.
+@inline give_values!(to::Ptr, w::Ptr{<:Complex}, parts, n) = give_vector!(to, w, n)
+@inline function give_values!(to::Ptr{C}, w::Ptr{<:RealElement}, parts, n) where {C}
+    for j in 0:n-1
+        put!(to, C(at(parts, j), at(parts, n + j)), j)
+    end
+end
+@inline give_vectors!(to::Ptr, v::Ptr{<:Complex}, parts, n) = give!(to, v, n, n, n)
+@inline function give_vectors!(to::Ptr{C}, v::Ptr{R}, parts, n) where {C,R<:RealElement}
+    for j in 0:n-1
+        b = at(parts, n + j)
+        first_, sign = b < 0 ? j - 1 : j, b == 0 ? zero(R) : b < 0 ? -one(R) : one(R)
+        for i in 0:n-1
+            im_ = b == 0 ? zero(R) : sign * at(v, (first_ + 1) * n + i)
+            put!(to, C(at(v, first_ * n + i), im_), i * n + j)
+        end
+    end
+end
+
+@noinline function tridiagonal_solve!(gtsv::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, lower::Ptr{T}, d::Ptr{T}, upper::Ptr{T}, b::Ptr{T}, lw::Ptr{A}, dw::Ptr{A}, uw::Ptr{A}, bw::Ptr{A},
+                                      batches::Int, n::Int, columns::Int) where {T,A}
+    for i in 0:batches-1
+        give_vector!(lw, nth(lower, i, n) + sizeof(T), n - 1)
+        give_vector!(dw, nth(d, i, n), n)
+        give_vector!(uw, nth(upper, i, n), n - 1)
+        take!(bw, nth(b, i, n * columns), n, columns)
+        gtsv!(gtsv, area, n, columns, lw, dw, uw, bw) == 0 || fill_nan!(bw, n * columns)
+        give!(nth(y, i, n * columns), bw, n, columns, n)
+    end
+end
