@@ -36,7 +36,7 @@ def bridge(
     engine: "transpose" (Julia's JVP rules and transposition), "jax" (JAX's own), "enzyme-jax" (the package
         enzyme-ad).
     execute: "julia" compiles Programs in Julia to native kernels that XLA calls on the CPU, "xla" re-emits
-        them as lax operations; "auto" is "xla" for now.
+        them as lax operations; "auto" is native where every primitive of the Program has a kernel.
     static_argnums: positional arguments that are not arrays; hashable, closed over.
     while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; it
         lets reverse mode through such loops. A loop that runs longer gives wrong derivatives.
@@ -75,7 +75,7 @@ def _execute(name: str, engine: Engine) -> str:
     if name not in EXECUTES:
         raise UnknownOption(f"there is no execute mode {name!r}; there are {', '.join(map(repr, EXECUTES))}")
     if name == "auto":
-        return "xla"
+        return "auto" if len(engine.executes) > 1 else engine.executes[0]
     if name not in engine.executes:
         raise UnknownOption(
             f"engine {engine.name!r} cannot execute by {name!r}, only by {', '.join(engine.executes)}"

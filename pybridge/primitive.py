@@ -229,13 +229,14 @@ partial_eval.dce_rules[julia_call_p] = _dce
 
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, **how):
     avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
-    batched, hoisted = _batched(program, avals, tuple(dims))
+    batched, hoisted = _batched(program, avals, tuple(dims), bool(jax.config.jax_enable_x64))
     results = call(batched, *hoisted, *args, **how)
     return results, [0] * len(results)
 
 
 @functools.lru_cache(maxsize=1024)
-def _batched(program: Program, avals: tuple, dims: tuple) -> tuple[Program, list[Any]]:
+def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> tuple[Program, list[Any]]:
+    # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
     vmapped = jax.vmap(to_jax(program), in_axes=dims, out_axes=0)
     return lower(jax.make_jaxpr(vmapped)(*avals), name=program.name or "program", hoist_constants=True)
 
