@@ -39,7 +39,7 @@ Writes loops over `domain` that do all these in one pass. Accumulators must have
 function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDict{Var,Equation}())
     any(==(0), domain) && return
     parts = built_parts(s, domain, stores, reduces, roots)
-    domain, parts, stores, reduces = collapsed(domain, parts, stores, reduces)
+    domain, parts, stores, reduces = in_memory_order(collapsed(domain, parts, stores, reduces)...)
     chunks = chunk_count(s.generator, domain, parts, reduces)
     chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) : write_loops!(s.generator, domain, parts, stores, reduces)
 end
@@ -86,14 +86,64 @@ moved(f, s::Load) = Load(s.pointer, f(s.at))
 moved(f, s::Position) = Position(f(s.at))
 moved(f, s::Apply) = s
 
+# ---- the order of the loops
+
+"""
+The axes put in the order in which most of memory is passed in sequence: the last becomes the one along which most accesses are
+contiguous, stores counting more, and before it comes the one along which others are, if any."""
+function in_memory_order(domain, parts, stores, reduces)
+    (length(domain) < 2 || length(parts) > 1) && return domain, parts, stores, reduces
+    gains = [contiguous_accesses(k, parts, stores, reduces) for k in eachindex(domain)]
+    inner = gains[end] == maximum(gains) ? length(domain) : argmax(gains)
+    others = [k for k in eachindex(domain) if k != inner]
+    next = any(>(0), gains[others]) ? others[argmax(gains[others])] : others[end]
+    permuted = vcat([k for k in others if k != next], next, inner)
+    permuted == collect(eachindex(domain)) && return domain, parts, stores, reduces
+    f(a::Affine) = Affine(a.coefs[permuted], a.offset, a.dynamic)
+    domain[permuted], [RowPart(0:domain[inner]-1, [(v, moved(f, st), T) for (v, st, T) in p.steps], p.stores, p.reduces) for p in parts],
+        [Store(x.value, x.pointer, x.type, f(x.at)) for x in stores],
+        [Reduce(x.value, x.op, x.type, x.reduced[permuted], x.pointer, f(x.at), x.total) for x in reduces]
+end
+contiguous_accesses(k, parts, stores, reduces) =
+    count(a -> a.coefs[k] == 1, (st.at for p in parts for (_, st, _) in p.steps if st isa Load)) +
+    2count(x -> x.at.coefs[k] == 1, stores) + count(r -> r.pointer !== nothing && r.at.coefs[k] == 1, reduces)
+
+"Whether some accesses are contiguous along the last axis but one: rows are then cut so that both directions stay in the cache."
+is_crossed(domain, part, stores) = length(domain) > 1 && domain[end] > TILE && domain[end-1] > 1 &&
+    any(a -> a.coefs[end-1] == 1 && abs(a.coefs[end]) > 1, vcat(Affine[st.at for (_, st, _) in part.steps if st isa Load], Affine[x.at for x in stores]))
+const TILE = 32
+
 # ---- writing
 
 "Writes the loops; `from` and `to` bound the first axis."
 function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing, variables = Symbol[])
     isempty(domain) && return write_point!(g, with_branches(parts[1]), stores, reduces, variables)
     length(variables) == length(domain) - 1 && return write_row!(g, parts, stores, reduces, variables, from, to)
+    length(variables) == length(domain) - 2 && length(parts) == 1 && is_crossed(domain, parts[1], stores) &&
+        return write_tiles!(g, domain, parts, stores, reduces, something(from, 0), something(to, domain[end-1]), variables)
     counted_loop!(g, something(to, domain[length(variables)+1]); from = something(from, 0)) do i
         write_loops!(g, domain, parts, stores, reduces; variables = vcat(variables, i))
+    end
+end
+
+"The last two axes in tiles."
+function write_tiles!(g, domain, parts, stores, reduces, from, to, variables)
+    stepped_loop!(g, from, to) do above, below
+        stepped_loop!(g, 0, domain[end]) do left, right
+            counted_loop!(g, below; from = above) do i
+                write_row!(g, parts, stores, reduces, vcat(variables, i), left, right)
+            end
+        end
+    end
+end
+
+"`f(a, b)` writes what is done for each stretch a … b - 1 of from … to - 1."
+function stepped_loop!(f, g::Generator, from, to; step = TILE)
+    at = local!(g, Int, from)
+    loop!(g, :($(<)($at, $to))) do
+        stop = local!(g, Int, :($(min)($(+)($at, $step), $to)))
+        f(at, stop)
+        emit_code!(g, :($at = $stop))
     end
 end
 
@@ -106,12 +156,7 @@ function write_row!(g, parts, stores, reduces, variables, from, to)
     checks = length(parts) == 1 && length(parts[1].inner) > 1 ? guards(parts[1]) : Guard[]
     row(a, b) = write_sums!(g, parts, stores, reduces, along, checks, variables, a, b)
     ((isempty(along) && isempty(checks)) || length(parts) > 1 || length(parts[1].inner) <= LONG_ROW) && return row(from, to)
-    at, last_ = local!(g, Int, something(from, 0)), something(to, length(parts[1].inner))
-    loop!(g, :($(<)($at, $last_))) do
-        stop = local!(g, Int, :($(min)($(+)($at, $ROW_BLOCK), $last_)))
-        row(at, stop)
-        emit_code!(g, :($at = $stop))
-    end
+    stepped_loop!(row, g, something(from, 0), something(to, length(parts[1].inner)); step = ROW_BLOCK)
 end
 
 function write_sums!(g, parts, stores, reduces, along, checks, variables, from, to)
