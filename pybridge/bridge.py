@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from . import compat
+from . import compat, keys
 from .engines import ENGINES, Engine, Options
 from .errors import ArgumentError, UnknownOption
 from .program import Program
@@ -88,7 +88,7 @@ class _Traced:
     program: Program
     constants: list[Any]
     out_tree: Any
-    weak: tuple[bool, ...]
+    avals: tuple[Any, ...]
 
 
 def _array(i: int, x: Any) -> Any:
@@ -127,9 +127,9 @@ class _Bridged:
 
     def __call__(self, *args, **kwargs):
         traced, leaves = self._trace(args, kwargs)
-        arrays = [compat.with_weak_type(x, False) for x in (*traced.constants, *leaves)]
+        arrays = [compat.with_weak_type(keys.raw(x), False) for x in (*traced.constants, *leaves)]
         results = self.engine.apply(traced.program, arrays, self.options)
-        outputs = [compat.with_weak_type(y, weak) for y, weak in zip(results, traced.weak, strict=True)]
+        outputs = [keys.restored(y, aval) for y, aval in zip(results, traced.avals, strict=True)]
         return jax.tree.unflatten(traced.out_tree, outputs)
 
     def __get__(self, instance, owner=None):

@@ -65,7 +65,7 @@ def check_bound(while_bound: Any) -> None:
 
 
 def hoisted_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int], while_bound: int | None):
-    """(Program, constants, tree of the results, their weak types) of a call of `f`.
+    """(Program, constants, tree of the results, what JAX says of each) of a call of `f`.
 
     What `f` closes over becomes leading inputs of the Program, with `constants` as their values: it may be
     tracers of an outer transformation.
@@ -76,7 +76,7 @@ def hoisted_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int],
     program, constants = lower(jaxpr, name=program_name(f), hoist_constants=True)
     if while_bound is not None:
         program = _with_bound(program, while_bound)
-    return program, constants, out_tree, tuple(aval.weak_type for aval in jaxpr.out_avals)
+    return program, constants, out_tree, tuple(jaxpr.out_avals)
 
 
 def _with_bound(program: Program, bound: int) -> Program:
