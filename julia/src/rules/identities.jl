@@ -78,4 +78,21 @@ function simplify(op::Reshape, eqn, x, definition)
     inner = defined_by(:reshape, definition, x[1])
     inner === nothing ? nothing : [with(eqn; inputs = inner.inputs)]
 end
+function simplify(op::Permute, eqn, x, definition)
+    issorted(eqn[:perm]) && return x[1]
+    inner = defined_by(:transpose, definition, x[1])
+    inner === nothing || return [with(eqn; inputs = inner.inputs, attrs = Attributes(:perm => inner[:perm][eqn[:perm].+1]))]
+    product = defined_by(:dot_general, definition, x[1])
+    product !== nothing && isonly_use(definition, x[1]) && eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] : nothing
+end
+
+"The order of a product's axes after its factors change places."
+function factors_exchanged(e)
+    batch = length(e[:lhs_batch])
+    left = ndims(aval(e.inputs[1])) - length(e[:lhs_contract])
+    vcat(0:batch-1, left:ndims(aval(e.outputs[1]))-1, batch:left-1)
+end
+exchanged(e, transposed) = with(e; inputs = reverse(e.inputs), outputs = transposed.outputs, attrs = merge(e.attrs, Attributes(
+    :lhs_contract => e[:rhs_contract], :rhs_contract => e[:lhs_contract], :lhs_batch => e[:rhs_batch], :rhs_batch => e[:lhs_batch])))
+
 simplify(::ReduceSum, eqn, x, definition) = isempty(eqn[:axes]) ? x[1] : nothing

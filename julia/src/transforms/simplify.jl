@@ -7,7 +7,7 @@ Operands replaced by what they are known to equal, identities applied (rules/ide
 folded, equal equations merged. Nested Programs are taken as they are."""
 function simplified(p::Program, careful::Bool = false)
     pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Computation,Vector{Atom}}(),
-                        careful ? use_counts(p) : IdDict{Var,Int}(), careful, Equation[])
+                        use_counts(p), careful, Equation[])
     for e in p.equations
         checkpoint()
         simplify_equation!(pass, e)
@@ -51,7 +51,7 @@ struct SimplifyPass
     env::Environment                        # old variable -> what replaces it
     definition::IdDict{Var,Equation}
     seen::Dict{Computation,Vector{Atom}}    # -> the results
-    uses::IdDict{Var,Int}                   # if careful: of each result, with those of the results that it replaces
+    uses::IdDict{Var,Int}                   # of each result, with those of the results that it replaces
     careful::Bool                           # move no sign that is used elsewhere too
     equations::Vector{Equation}
 end
@@ -71,7 +71,7 @@ end
 function replace!(pass::SimplifyPass, v::Var, a::Atom)
     a === v && return
     pass.env[v] = a
-    pass.careful && a isa Var && (pass.uses[a] = get(pass.uses, a, 0) + get(pass.uses, v, 0))
+    a isa Var && (pass.uses[a] = get(pass.uses, a, 0) + get(pass.uses, v, 0))
 end
 
 "What identities may ask about an atom: `definition(a)`, the equation that binds it or nothing, and whether its sign may be moved."
@@ -79,7 +79,8 @@ struct Definitions
     pass::SimplifyPass
 end
 (d::Definitions)(a) = a isa Var ? get(d.pass.definition, a, nothing) : nothing
-ismovable(d::Definitions, a) = !d.pass.careful || get(d.pass.uses, a, 0) == 1
+isonly_use(d::Definitions, a) = get(d.pass.uses, a, 0) == 1
+ismovable(d::Definitions, a) = !d.pass.careful || isonly_use(d, a)
 
 "The atoms that stand for the equation's results, appending what they need."
 function simpler(pass::SimplifyPass, e::Equation)

@@ -10,6 +10,17 @@ optimized(text) = typecheck(optimize(program(text)))
     @test isempty(optimized(zeroed).equations)
 end
 
+@testset "transposes" begin
+    product = "%2: f64[2,3,5] = dot_general %0 %1 {lhs_contract=[2], rhs_contract=[2], lhs_batch=[0], rhs_batch=[1], dtype=f64, precision=none}"
+    head = "(%0: f64[2,3,4], %1: f64[5,2,4]) { $product %3: f64[2,5,3] = transpose %2 {perm=[0, 2, 1]}"
+    x = [reshape(collect(1.0:24), 4, 3, 2), reshape(collect(1.0:40), 4, 2, 5)]
+    for (text, names) in ("$head return %3 }" => [:dot_general], "$head return %2 %3 }" => [:dot_general, :transpose],
+                          "$head %4: f64[2,3,5] = transpose %3 {perm=[0, 2, 1]} return %4 }" => [:dot_general])
+        @test names_of(optimized(text)) == names
+        @test run(optimized(text), x) == run(program(text), x)
+    end
+end
+
 @testset "nothing that changes values is assumed" begin
     @test names_of(optimized("(%0: f64[]) { %1: f64[] = mul %0 0.0:f64 return %1 }")) == [:mul]      # NaN and Inf
     @test names_of(optimized("(%0: f64[]) { %1: f64[] = sub %0 %0 return %1 }")) == [:sub]
