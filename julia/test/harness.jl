@@ -181,28 +181,33 @@ end
 "Second order: the vjp's own jvp and vjp are those of the vjp (reverse over reverse, forward over reverse)."
 second_order_agrees(c::Case) = (r = reverse_case(c); jvp_agrees(r) && vjp_agrees(r))
 
+include("codegen/harness.jl")
+
 const CHECKS = [jvp_agrees, jvp_is_linear, taylor_agrees, linearize_agrees, transpose_agrees, vjp_agrees, second_order_agrees]
 
 """
     check(text, x...; reference, active, tolerance, second = true)
 
-Every check on one Program. `reference(x...)` gives the tuple of expected results by other means. `active` marks the inputs to
+Every check on one Program, and that its native code computes the same. `reference(x...)` gives the tuple of expected results by other means. `active` marks the inputs to
 differentiate (all inexact ones). `second = false` leaves out second order, for primitives whose derivative has none."""
 function check(text, x...; reference = nothing, active = nothing, tolerance = nothing, second = true, name = text)
     c = Case(text, x...; active = active, name = name, tolerance = tolerance)
     @testset "$name" begin
         @test value_agrees(c, reference)
-        any(c.active) && any(takes(c.program)) || return
-        for agrees in CHECKS
+        differentiable = any(c.active) && any(takes(c.program))
+        for agrees in (differentiable ? CHECKS : [])
             agrees === second_order_agrees && !second && continue
             @test (nameof(agrees); agrees(c))
         end
+        NATIVE && @test native_agrees(c; derivative = differentiable)
     end
 end
 
 "Only the value: for integers, bools and inputs where there is no derivative."
 check_value(text, reference, x...) = @testset "$text" begin
-    @test value_agrees(Case(text, x...), reference)
+    c = Case(text, x...)
+    @test value_agrees(c, reference)
+    NATIVE && @test native_agrees(c; derivative = false)
 end
 
 "An ill-typed Program is refused."

@@ -111,7 +111,7 @@ function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     # BLAS rearranges B once a call: no more calls than threads.
     rows = a.batch == 1 && !g.threaded && m * n * k >= LARGE_PRODUCT && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
     chunks = a.batch > 1 && !g.threaded && a.batch * m * n * k >= LARGE_PRODUCT ? a.batch : rows
-    area = allocate!(g.arena, chunks * BLAS_ARGUMENTS)
+    area = allocate!(g.arena, chunks * Routines.FORTRAN_ARGUMENTS)
     scratch = pointer_at!(g, UInt8, area)
     function product!(batch, from, count, arguments)
         at(p, elements) = :($p + $elements * $(sizeof(T)))
@@ -119,7 +119,7 @@ function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
         pb = at(b.memory.pointer, :($batch * $(n * k)))
         pc = at(c.pointer, :($batch * $(m * n) + $from * $n))
         # Row-major C = AB is column-major Cᵀ = BᵀAᵀ.
-        emit_code!(g, :($(gemm!)($(gemm_pointer(T)), $arguments, $(b.flipped ? 'N' : 'T') % UInt8, $(a.flipped ? 'T' : 'N') % UInt8,
+        emit_code!(g, :($(Routines.gemm!)($(gemm_pointer(T)), $arguments, $(b.flipped ? 'N' : 'T') % UInt8, $(a.flipped ? 'T' : 'N') % UInt8,
                                  $n, $count, $k, $pb, $(b.flipped ? n : k), $pa, $(a.flipped ? m : k), $pc, $n)))
     end
     if chunks == 1
@@ -127,7 +127,7 @@ function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     else
         chunk = fresh_symbol!(g, Int)
         body = threaded_block(g) do
-            mine = :($scratch + $chunk * $BLAS_ARGUMENTS)
+            mine = :($scratch + $chunk * $(Routines.FORTRAN_ARGUMENTS))
             a.batch > 1 && return product!(chunk, 0, m, mine)
             from, to = (local!(g, Int, :($(÷)($(*)($m, $i), $chunks))) for i in (chunk, :($chunk + 1)))
             product!(0, from, :($to - $from), mine)
@@ -138,30 +138,6 @@ function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
 end
 
 const BlasInt = LinearAlgebra.BlasInt
-const BLAS_ARGUMENTS = 128
-
-"""
-    gemm!(f, arguments, transa, transb, m, n, k, a, lda, b, ldb, c, ldc)
-
-C = op(A) op(B), column-major, by BLAS's `?gemm` at `f`. `arguments` is memory for what Fortran takes by reference."""
-@noinline function gemm!(f::Ptr{Cvoid}, arguments::Ptr{UInt8}, transa::UInt8, transb::UInt8, m::Int, n::Int, k::Int,
-                         a::Ptr{T}, lda::Int, b::Ptr{T}, ldb::Int, c::Ptr{T}, ldc::Int) where {T}
-    f == C_NULL && return       # it never is; but `ccall` would look, and throw
-    unsafe_store!(arguments, transa, 1)
-    unsafe_store!(arguments, transb, 2)
-    whole = Ptr{BlasInt}(arguments + 8)
-    for (i, x) in enumerate((m, n, k, max(lda, 1), max(ldb, 1), max(ldc, 1)))
-        unsafe_store!(whole, x % BlasInt, i)
-    end
-    scalars = Ptr{T}(arguments + 64)
-    unsafe_store!(scalars, one(T), 1)
-    unsafe_store!(scalars, zero(T), 2)
-    I = sizeof(BlasInt)
-    ccall(f, Cvoid, (Ptr{UInt8}, Ptr{UInt8}, Ptr{BlasInt}, Ptr{BlasInt}, Ptr{BlasInt}, Ptr{T}, Ptr{T}, Ptr{BlasInt}, Ptr{T}, Ptr{BlasInt}, Ptr{T}, Ptr{T}, Ptr{BlasInt}),
-          arguments, arguments + 1, whole, whole + I, whole + 2I, scalars, a, whole + 3I, b, whole + 4I, scalars + sizeof(T), c, whole + 5I)
-    nothing
-end
-
 const GEMM = Dict{DataType,Symbol}(Float32 => :sgemm, Float64 => :dgemm, ComplexF32 => :cgemm, ComplexF64 => :zgemm)
 gemm_pointer(::Type{T}) where {T} = blas_pointer(GEMM[T])
 

@@ -1,4 +1,4 @@
-# Convolutions as products of matrices: the windows of x are laid out as the columns (or rows) of a matrix, a block of them at a time.
+# Convolutions as loops.
 
 """
 How a convolution lies in memory. Batch, groups, features and output features: how many and how far apart neighbours are in x, w and y;
@@ -11,8 +11,6 @@ struct Layout{N}
     features::NTuple{3,Int}     # count, step in x, in w
     made::NTuple{3,Int}         # count, step in w, in y
 end
-
-# ---- loops
 
 # For each group, batch, window position, feature: y's row along output features or along the last spatial axis, whichever lies together.
 @noinline function convolve!(y::Ptr{A}, x::Ptr{T}, w::Ptr{T}, l::Layout, along_features::Bool) where {A,T}

@@ -31,6 +31,11 @@ end
 # Real and complex routines differ in a few arguments.
 const RealElement = Union{Float32,Float64}
 
+"C = op(A) op(B), column after column, with m × n × k numbers multiplied."
+@noinline function gemm!(f::Ptr{Cvoid}, area::Ptr{UInt8}, transa::UInt8, transb::UInt8, m::Int, n::Int, k::Int, a::Ptr{T}, lda::Int, b::Ptr{T}, ldb::Int, c::Ptr{T}, ldc::Int) where {T}
+    fortran(f, area, transa, transb, m, n, k, one(T), a, max(lda, 1), b, max(ldb, 1), zero(T), c, max(ldc, 1))
+end
+
 trsm!(f, area, side, triangle, trans, diagonal, m, n, a::Ptr{T}, lda, b::Ptr{T}) where {T} =
     fortran(f, area, side, triangle, trans, diagonal, m, n, one(T), a, lda, b, m)
 potrf!(f, area, n, a) = lapack(f, area, 'U', n, a, n)

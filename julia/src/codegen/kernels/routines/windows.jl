@@ -98,7 +98,8 @@ end
 
 "Where place number p, in row-major order, is along each axis."
 @inline coordinates(axes::Tuple, p) = map(a -> remainder(quotient(p, a.y_step), a.places), axes)
-@inline count_places(axes::Tuple) = prod(map(a -> a.places, axes))
+@inline count_places(::Tuple{}) = 1
+@inline count_places(axes::Tuple) = axes[1].places * count_places(Base.tail(axes))
 
 @inline chosen(prefers, keys, ::Tuple{}, ::Tuple{}, c::Choice{T}, offset, here, padding) where {T} = begin
     key = here ? at(keys, offset) : padding

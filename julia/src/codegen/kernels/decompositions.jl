@@ -1,0 +1,84 @@
+# LU, eigenvalues of any matrix, reflections, tridiagonal systems and solvers of the user's; as linear_algebra.jl.
+
+function emit_step!(::LU, s::Frame, e)
+    x, A = e.inputs[1], accumulator(dtype(e.inputs[1]))
+    batches, m, n = matrix_sizes(x)
+    from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
+    some_empty(e) && return
+    with_fortran(s, (A, m * n), (BlasInt, min(m, n))) do area, w, exchanges
+        call!(s, Routines.lu!, lapack_pointer(A, :getrf), area, to..., from, w, exchanges, batches, m, n)
+    end
+end
+
+function emit_step!(::PivotsToPermutation, s::Frame, e)
+    x, v = e.inputs[1], e.outputs[1]
+    from, to = memory_of(s, x).pointer, memory!(s, v).pointer
+    call!(s, Routines.permutations!, to, from, prod(sizes(x)[1:end-1]), sizes(v)[end], sizes(x)[end])
+end
+
+function emit_step!(::Eig, s::Frame, e)
+    x, A, left, right = e.inputs[1], accumulator(dtype(e.inputs[1])), e[:left], e[:right]
+    (batches, n, _), R = matrix_sizes(x), real_dtype(A)
+    from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
+    some_empty(e) && return
+    f = lapack_pointer(A, :geev)
+    jobs = map(wanted -> wanted ? 'V' : 'N', (left, right))
+    lwork, _, _ = room_needed((area, work, rwork, _) -> Routines.geev!(f, area, jobs..., n, work, work, work, work, work, -1, rwork), A)
+    u, v = left ? to[2] : to[1], right ? to[end] : to[1]
+    with_fortran(s, (A, n * n), (A, n), (A, left ? n * n : 0), (A, right ? n * n : 0), (A, lwork), (R, 2n)) do area, w, ww, uw, vw, work, rwork
+        call!(s, Routines.eig!, f, area, to[1], u, v, from, left, right, w, ww, uw, vw, work, lwork, rwork, batches, n)
+    end
+end
+
+function emit_step!(::Hessenberg, s::Frame, e)
+    x, A = e.inputs[1], accumulator(dtype(e.inputs[1]))
+    batches, n, _ = matrix_sizes(x)
+    from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
+    some_empty(e) && return
+    f = lapack_pointer(A, :gehrd)
+    lwork, _, _ = room_needed((area, work, _, _) -> Routines.gehrd!(f, area, n, work, work, work, -1), A)
+    with_fortran(s, (A, n * n), (A, n), (A, lwork)) do area, w, scales, work
+        call!(s, Routines.hessenberg!, f, area, to..., from, w, scales, work, lwork, batches, n)
+    end
+end
+
+function emit_step!(::Schur, s::Frame, e)
+    x, A, vectors = e.inputs[1], accumulator(dtype(e.inputs[1])), e[:vectors]
+    (batches, n, _), R = matrix_sizes(x), real_dtype(A)
+    from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
+    some_empty(e) && return
+    f = lapack_pointer(A, :gees)
+    lwork, _, _ = room_needed((area, work, rwork, _) -> Routines.gees!(f, area, vectors ? 'V' : 'N', n, work, work, work, work, -1, rwork), A)
+    with_fortran(s, (A, n * n), (A, n), (A, n * n), (A, lwork), (R, 2n)) do area, w, values, z, work, rwork
+        call!(s, Routines.schur!, f, area, to[1], to[end], vectors, from, w, values, z, work, lwork, rwork, batches, n)
+    end
+end
+
+function emit_step!(::HouseholderProduct, s::Frame, e)
+    (a, scales), v, A = e.inputs, e.outputs[1], accumulator(dtype(e.inputs[1]))
+    (batches, m, n), k = matrix_sizes(a), sizes(scales)[end]
+    from, to = pointers(memory_of, s, e.inputs), memory!(s, v).pointer
+    some_empty(e) && return
+    f = lapack_pointer(A, :orgqr)
+    lwork, _, _ = room_needed((area, work, _, _) -> Routines.orgqr!(f, area, m, n, k, work, work, work, -1), A)
+    with_fortran(s, (A, m * n), (A, k), (A, lwork)) do area, w, sw, work
+        call!(s, Routines.householder_product!, f, area, to, from..., w, sw, work, lwork, batches, m, n, k)
+    end
+end
+
+function emit_step!(::TridiagonalSolve, s::Frame, e)
+    v = e.outputs[1]
+    (batches, n, columns), A = matrix_sizes(v), accumulator(dtype(v))
+    from, to = pointers(memory_of, s, e.inputs), memory!(s, v).pointer
+    some_empty(e) && return
+    with_fortran(s, (A, n), (A, n), (A, n), (A, n * columns)) do area, work...
+        call!(s, Routines.tridiagonal_solve!, lapack_pointer(A, :gtsv), area, to, from..., work..., batches, n, columns)
+    end
+end
+
+# The solver is what runs.
+function flatten_equation!(::LinearSolve, b, e, x)
+    ranges = operand_ranges(e.attrs, length(x))
+    flatten_call!(b, e[:solve], vcat(x[ranges.solve], x[ranges.b]))
+end
+flatten_equation!(::LinearCall, b, e, x) = flatten_call!(b, e[:call], x)
