@@ -22,7 +22,8 @@ end
 struct Widened{F}
     f::F
 end
-(w::Widened)(x...) = w.f(map(working, x)...)
+# Were it not inlined, a call of a function of any number of arguments would box them.
+@inline (w::Widened)(x...) = w.f(map(working, x)...)
 ishalf(T) = T === Float16 || T === BFloat16
 
 isfusable(op::Union{BroadcastInDim,Squeeze,Permute,Rev,Slice,DynamicSlice,SplitAxis,Iota}, eqn) = true

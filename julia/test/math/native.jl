@@ -53,6 +53,16 @@ if has_avx2()
         end
     end
 
+    # Around a kernel numbers are converted, those of half precision for one; no call in that loop may box them either.
+    @testset "a loop of $op $T" for op in (:add, :sin, :pow, :atan2, :clamp, :igamma, :regularized_incomplete_beta), T in (:f16, :bf16, :f32)
+        operands = 0:JaxprAD.primitive(op).arity-1
+        text = string("pybridge 1\nprogram p(", join(("%$k: $T[9]" for k in operands), ", "), ") { %9: $T[9] = $op ",
+                      join(("%$k" for k in operands), " "), " return %9 }")
+        definitions, _ = JaxprAD.kernel_code(JaxprAD.parse_program(text))
+        kernels = [Core.eval(JaxprAD.Kernels, d) for d in definitions]
+        @test (op, filter(startswith("jl_"), obstacles(last(kernels), (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid})))) == (op, [])
+    end
+
     @testset "the proof fails where it should" begin
         @test !isempty(obstacles(sqrt, (Float64,))) && !isempty(obstacles(sin, (Float32,))) && !isempty(obstacles(div, (Int32, Int32)))
         @test !isempty(obstacles(x -> [x], (Float64,))) && !isempty(obstacles(x -> trunc(Int32, x), (Float32,)))
