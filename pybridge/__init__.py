@@ -24,6 +24,7 @@ from .errors import (
     UnsupportedPrimitive,
 )
 from .exporting import export
+from .functions import JuliaFunction, julia_function
 from .parser import parse
 from .program import Program
 from .tracing import trace
@@ -35,6 +36,7 @@ __all__ = [
     "EngineUnavailable",
     "ForkedProcess",
     "JuliaError",
+    "JuliaFunction",
     "JuliaNotFound",
     "JuliaUnusable",
     "Linearization",
@@ -52,6 +54,7 @@ __all__ = [
     "compare",
     "doctor",
     "export",
+    "julia_function",
     "parse",
     "trace",
 ]

@@ -119,6 +119,8 @@ include("parse.jl")
 include("print.jl")
 include("serve.jl")
 include("ffi/serve.jl")
+include("functions/Functions.jl")
+include("functions/serve.jl")
 include("workload.jl")
 
 end

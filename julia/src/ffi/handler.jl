@@ -15,6 +15,16 @@ end
     f, d = unsafe_load(frame), unsafe_load(descriptor)
     answer_metadata(f.extensions) && return C_NULL
     f.stage == EXECUTE_STAGE || return C_NULL
+    wrong = misfit(f, d)
+    wrong == C_NULL || return wrong
+    enter_gate() || return refused(f.api, d)
+    ccall(d.kernel, Cvoid, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), f.operands.items, f.results.items, frame)
+    leave_gate()
+    C_NULL
+end
+
+"The error of a call whose operands or results are not those of the descriptor."
+@inline function misfit(f::FFICallFrame, d::Descriptor)::Ptr{Cvoid}
     f.operands.size == d.operands || return miscounted(f.api, d, f.operands.size, d.operands, "operands")
     f.results.size == d.results || return miscounted(f.api, d, f.results.size, d.results, "results, its workspace included,")
     at = d.types
@@ -26,9 +36,6 @@ end
         fits(f.results, i, at) || return mismatch(f.api, d, "result ", i, f.results, at)
         at = next_type(at)
     end
-    enter_gate() || return refused(f.api, d)
-    ccall(d.kernel, Cvoid, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), f.operands.items, f.results.items, frame)
-    leave_gate()
     C_NULL
 end
 

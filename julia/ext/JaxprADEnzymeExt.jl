@@ -1,0 +1,8 @@
+"Derivatives by Enzyme.jl, one file a topic. Loaded where Enzyme is, the first time that one is asked for."
+module JaxprADEnzymeExt
+
+using Enzyme: Enzyme, Const, Duplicated, Forward, Reverse, autodiff
+
+include("functions.jl")
+
+end

@@ -1,0 +1,63 @@
+# XLA's calls of Julia functions. These use Julia's heap, so they run where a thread that is not Julia's becomes one: Julia 1.9 and later.
+# Before that a request of the control thread's runs them, on addresses that Python tells.
+
+const ADOPTS_THREADS = VERSION >= v"1.9"
+
+@noinline function handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor}, runner::Runner)::Ptr{Cvoid}
+    f, d = unsafe_load(frame), unsafe_load(descriptor)
+    FFI.answer_metadata(f.extensions) && return C_NULL
+    f.stage == EXECUTE_STAGE || return C_NULL
+    misfit = FFI.misfit(f, d)
+    misfit == C_NULL || return misfit
+    FFI.enter_gate() || return FFI.refused(f.api, d)
+    problem = C_NULL
+    try
+        run!(runner, addresses(f.operands, runner.operands), addresses(f.results, runner.results))
+    catch e
+        problem = failure(f.api, e, catch_backtrace())
+    end
+    FFI.leave_gate()
+    problem
+end
+
+@generated addresses(list::FFI.FFIList, ports::Tuple) =
+    Expr(:tuple, (:(UInt(FFI.ffi_buffer(list, $i).data)) for i in 1:fieldcount(ports))...)
+
+"What Python reads back into a JuliaError: the text that answers a request that failed."
+const ERROR_MARK = "JuliaError in a call of a Julia function\n"
+const INTERNAL = Cint(13)
+
+@noinline function failure(api, e, trace)
+    text = try
+        Base.invokelatest(error_text, e, trace)
+    catch
+        "error\nUnknown\nan error whose message could not be made\n-----\n"
+    end
+    GC.@preserve text FFI.create_error(api, INTERNAL, pointer(text))
+end
+error_text(e, trace) = string(ERROR_MARK, nameof(typeof(e)), "\n", sprint(showerror, e), "\n-----\n", sprint(Base.show_backtrace, trace))
+
+"Not empty once the gate is to close at exit."
+const GATED = Bool[]
+
+"The handler of a runner: a C function of its own, as for a kernel."
+function handler(r::Runner, name::AbstractString)
+    isempty(GATED) && (atexit(FFI.close_gate); push!(GATED, true))
+    d = descriptor(r, name)
+    f = gensym(:function)
+    Core.eval(@__MODULE__, :($f(frame::Ptr{FFICallFrame}) = handle(frame, $d, $r)))
+    # before XLA may call: its threads' stacks are small, and Enzyme compiles one function at a time
+    Base.invokelatest(precompile, handle, (Ptr{FFICallFrame}, Ptr{Descriptor}, typeof(r)))
+    UInt(Core.eval(@__MODULE__, :(@cfunction($f, Ptr{Cvoid}, (Ptr{FFICallFrame},)))))
+end
+
+function descriptor(r::Runner, name::AbstractString)
+    numbers = reduce(vcat, [type_numbers(r, p) for ports in (r.operands, r.results) for p in ports]; init = Int64[])
+    words = String(name)
+    FFI.kept(Descriptor[Descriptor(C_NULL, length(r.operands), length(r.results), FFI.kept(numbers),
+                                   FFI.kept(codeunits(words)), sizeof(words))])
+end
+function type_numbers(r::Runner, p::Port{T}) where {T}
+    shape = Int64[(p.batched ? (r.batch,) : ())..., reverse(p.size)...]
+    Int64[XLA_DTYPE[T]; length(shape); shape]
+end

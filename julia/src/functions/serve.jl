@@ -1,0 +1,31 @@
+# The requests about Julia functions.
+#
+# | command | body | answer |
+# |---|---|---|
+# | `function_result` | a description | the tree of what the function returns, from one call on arguments of ones |
+# | `function_make NAME` | a description | a runner's number, and its FFI handler's address (0 before Julia 1.9) |
+# | `function_run NUMBER IN,… OUT,…` | | runs it on the memory at these addresses |
+
+"The description, its source loaded: what that defines can be used only by a later call."
+function read_description(body)
+    d = Functions.Description(body)
+    Functions.home(d)
+    d
+end
+
+function answer(::Val{:function_result}, body, arguments)
+    d = read_description(body)
+    Functions.tree_text(Base.invokelatest(Functions.inferred_result, d))
+end
+
+function answer(::Val{:function_make}, body, arguments)
+    number = Base.invokelatest(Functions.make_runner, read_description(body))
+    address = Functions.ADOPTS_THREADS ? Functions.handler(Functions.RUNNERS[number], arguments[1]) : UInt(0)
+    string(number, " ", address)
+end
+
+function answer(::Val{:function_run}, body, arguments)
+    addresses(text) = [parse(UInt, a) for a in split(text, ','; keepempty = false) if a != "-"]
+    Base.invokelatest(Functions.run_numbered!, parse(Int, arguments[1]), addresses(arguments[2]), addresses(arguments[3]))
+    ""
+end
