@@ -4,6 +4,7 @@
 struct AddWindow <: Primitive end
 name(::AddWindow) = :add_window
 reads_elements(::AddWindow, eqn, k) = k == 2
+overwrites(::AddWindow, eqn) = 1
 
 # A window of more than this part of the array is added like any other operand.
 const SMALL_WINDOW = 1 // 8

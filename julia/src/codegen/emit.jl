@@ -164,11 +164,6 @@ function keep!(s::Frame, v::Var)
     s.storages[v], s.parts[v] = m, part
 end
 
-"Whether nobody reads an operand's memory after this equation, nor for its other operands."
-isdying(s::Frame, e::Equation, a::Var) =
-    get(s.last, owner(s, a), 0) <= s.now[] && get(s.last, a, 0) <= s.now[] && storage(s, a) isa Memory &&
-    count(x -> x === a, e.inputs) == 1 && !any(x -> x !== a && reads_memory_of(s, x, a), e.inputs)
-
 function emit_step!(::Reshape, s::Frame, e)
     v, x = e.outputs[1], e.inputs[1]
     m = storage(s, x)

@@ -116,15 +116,6 @@ function share_memory!(s::Frame, v::Var, x::Var)
     s.last[o] = max(get(s.last, o, 0), get(s.last, v, 0))
 end
 
-"Whether computing an atom's elements reads the memory that `x` is in."
-function reads_memory_of(s::Frame, a::Atom, x::Var, seen = VarSet())
-    (a isa Literal || a in seen) && return false
-    push!(seen, a)
-    at = storage(s, a)
-    at isa Memory ? owner(s, a) === owner(s, x) || at.pointer === storage(s, x).pointer :
-        at isa Virtual && any(b -> reads_memory_of(s, b, x, seen), at.equation.inputs)
-end
-
 "Sets a result of rank 0."
 define!(s::Frame, v::Var, ex) = s.storages[v] = Register(local!(s.generator, dtype(v), ex))
 
