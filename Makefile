@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-julia test-python demo docs lint clean
+.PHONY: help setup test test-julia test-python demo bench docs lint clean
 
 BIN := .venv/bin
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)
 
 help:
-	@echo "make setup | test | demo | docs | lint | clean"
+	@echo "make setup | test | demo | bench | docs | lint | clean"
 
 setup: .venv/julia.stamp
 
@@ -47,6 +47,10 @@ test-python: .venv/julia.stamp
 
 demo: .venv/julia.stamp
 	$(BIN)/python examples/demo.py
+
+# Some twenty minutes, most of which JAX spends on the unrolled loop of 1000; docs/benchmarks.md comes from it.
+bench: .venv/julia.stamp
+	$(BIN)/pybridge bench --json benchmarks/results/$$(date +%F).json --docs
 
 docs: .venv/python.stamp
 	$(BIN)/mkdocs build --strict --quiet

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from .benchmarking import bench
 from .errors import PyBridgeError, UnknownOption
 
 if TYPE_CHECKING:
@@ -176,6 +177,9 @@ def export(
         data = made.serialize(vjp_order=vjp_order)
         output.write_bytes(data)
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
+
+
+app.command()(bench)
 
 
 def _show_rules() -> None:

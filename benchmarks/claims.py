@@ -1,0 +1,52 @@
+"""What is required of several rows together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .results import Measured, Results
+
+_NEWTON = ("newton-quadratic", "newton-hmm", "newton-logistic")
+_BEST_NEWTON = 2.0
+_LENGTHS = {"unrolled-200": 200, "unrolled-1000": 1000}
+_LINEAR = 1.2  # times the ratio of the lengths: proportional growth, and what a machine's moods add
+
+
+@dataclass(frozen=True)
+class Claim:
+    text: str
+    met: bool
+
+
+def claims(results: Results) -> Iterator[Claim]:
+    """Those whose rows were measured."""
+    for threads in sorted({row.threads for row in results.rows}):
+        rows = {row.case: row for row in results.rows if row.threads == threads}
+        where = f"on {threads} thread{'s' if threads > 1 else ''}"
+        if all(name in rows for name in _NEWTON):
+            yield _newton([rows[name] for name in _NEWTON], where)
+        if all(name in rows for name in _LENGTHS) and not results.quick:
+            yield from _growth([rows[name] for name in _LENGTHS], where)
+
+
+def _newton(rows: list[Measured], where: str) -> Claim:
+    ratios = [row.ratio(rival) or 0.0 for row in rows for rival in row.rivals]
+    best = max(ratios)
+    text = (
+        f"Newton-CG {where}: {best:.2f} times as fast on the best of its problems, {_BEST_NEWTON:g} required"
+    )
+    return Claim(text, best >= _BEST_NEWTON and all(row.agrees for row in rows))
+
+
+def _growth(rows: list[Measured], where: str) -> Iterator[Claim]:
+    short, long = (row.ours.first for row in rows)
+    if not short or not long:
+        return
+    few, many = _LENGTHS.values()
+    most = _LINEAR * many / few
+    text = (
+        f"Unrolled loop {where}: {long / short:.2f} times the time for {many / few:g} times the elements, "
+        f"at most {most:g} allowed"
+    )
+    yield Claim(text, long / short <= most)

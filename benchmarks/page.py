@@ -1,0 +1,127 @@
+"""docs/benchmarks.md, and the short table in the README, from results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from .claims import claims
+from .report import NONE, Line, environment, failures, figure, lines, seconds, size
+from .results import Measured, Results
+
+_BEGIN, _END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
+_MARK = {True: "yes", False: "**no**", None: ""}
+_INTRODUCTION = """\
+# Benchmarks
+
+`make bench`, or `pybridge bench` in a checkout, measures everything on this page and writes it. Each row
+runs in a process of its own, which is held to one core or to two. Medians are of calls that alternate
+between pybridge and its rivals, all under `jax.jit` in that same process. "Times as fast" is the rival's
+median over pybridge's; what is required of it is in the next column, where 0.5 means that pybridge may take
+twice the rival's time. Each result of pybridge's is compared with JAX's in float64.
+
+*First result* is what the first call takes, with Julia started: tracing, derivatives and all compilation.
+The rows of new processes start with the interpreter: their time is that first result, imports and Julia's
+start included. *Error* is pybridge's against float64, relative to the largest element. *Memory* is that of
+results and temporary buffers by `compiled.memory_analysis()`; the workspace of a native kernel is in it.
+"""
+
+
+def page(results: Results, picture: str) -> str:
+    parts = [_INTRODUCTION, f"![times as fast]({picture})\n", environment(results) + ".\n"]
+    for threads in sorted({row.threads for row in results.rows}):
+        parts.append(f"## {_threads(threads)}\n")
+        parts.append(_table(_HEAD, (_cells(line) for line in lines(results) if line.row.threads == threads)))
+    together = [f"- {claim.text}: {'met' if claim.met else '**not met**'}" for claim in claims(results)]
+    if together:
+        parts.append("## Of several rows\n\n" + "\n".join(together) + "\n")
+    failed = [
+        f"- {row.case}, {_threads(row.threads)}, {name}: {side.failure}"
+        for row, name, side in failures(results)
+    ]
+    if failed:
+        parts.append("## Failures\n\n" + "\n".join(failed) + "\n")
+    return "\n".join(parts)
+
+
+_HEAD = (
+    "benchmark",
+    "against",
+    "pybridge",
+    "rival",
+    "times as fast",
+    "required",
+    "met",
+    "first result, both",
+    "error",
+    "memory, both",
+)
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    row = line.row
+    rival = row.rivals[line.rival]
+    memory = NONE if row.memory_met() is None else f"{size(row.ours.memory)}, {size(row.reference_memory)}"
+    more = " (**more**)" if row.memory_met() is False else ""
+    return (
+        line.case.title,
+        f"`{line.rival}`",
+        *line.times,
+        figure(line.ratio),
+        figure(line.required),
+        _MARK[line.met],
+        f"{seconds(row.ours.first)}, {seconds(rival.first)}",
+        _error(row),
+        memory + more,
+    )
+
+
+def _error(row: Measured) -> str:
+    if row.ours.error is None:
+        return "agrees" if row.agrees else "**failed**"
+    return f"{row.ours.error:.0e}" + ("" if row.agrees else " (**wrong**)")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = tuple(head)
+    written = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in written) + "\n"
+
+
+def _threads(count: int) -> str:
+    return "One thread" if count == 1 else f"{count} threads"
+
+
+def short_table(results: Results) -> str:
+    """A line for each row against its first rival, on each number of threads."""
+    chosen = [line for line in lines(results) if line.rival == line.case.rivals[0]]
+    counts = sorted({line.row.threads for line in chosen})
+    head = ("benchmark", "against", *(f"times as fast, {_threads(n).lower()}" for n in counts))
+    cases = {line.case.name: line.case for line in chosen}
+    ratios = {(line.case.name, line.row.threads): line.ratio for line in chosen}
+    return _table(
+        head,
+        (
+            (case.title, f"`{case.rivals[0]}`", *(figure(ratios.get((name, n))) for n in counts))
+            for name, case in cases.items()
+        ),
+    )
+
+
+def replace_short_table(text: str, results: Results) -> str:
+    """The README with this run's table between its marks; without marks it stays as it is."""
+    before, begin, rest = text.partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    return f"{before}{begin}\n{short_table(results)}{end}{after}" if begin and end else text
+
+
+def write(results: Results, root: Path, picture: str) -> Iterator[Path]:
+    """Writes the page and the README's table, and says which files these are."""
+    target, readme = root / "docs" / "benchmarks.md", root / "README.md"
+    target.write_text(page(results, picture), encoding="utf-8")
+    yield target
+    old = readme.read_text(encoding="utf-8")
+    new = replace_short_table(old, results)
+    if new != old:
+        readme.write_text(new, encoding="utf-8")
+        yield readme

@@ -1,0 +1,159 @@
+"""Results for people: lines that the terminal's table, the page and the picture share, and that table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from .case import Case, Requirement
+from .claims import claims
+from .results import Measured, Results, Side
+from .rows import CASES
+
+NONE = "-"
+_MARKS = {True: ("met", "green"), False: ("not met", "bold red"), None: ("", "dim")}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row against one of its rivals. met: nothing where nothing is required."""
+
+    case: Case
+    row: Measured
+    rival: str
+    required: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        return self.row.ratio(self.rival)
+
+    @property
+    def met(self) -> bool | None:
+        return self.row.met(Requirement(self.rival, self.required))
+
+    @property
+    def times(self) -> tuple[str, str]:
+        """pybridge's and the rival's."""
+        return _time(self.row, self.row.ours), _time(self.row, self.row.rivals[self.rival])
+
+
+def lines(results: Results) -> Iterator[Line]:
+    """In the order of the table."""
+    for case in CASES:
+        for row in results.of(case.name):
+            for rival in case.rivals:
+                required = None if results.quick else _required(case, rival, row.threads)
+                yield Line(case, row, rival, required)
+
+
+def _required(case: Case, rival: str, threads: int) -> float | None:
+    ratios = [r.ratio for r in case.requirements if r.rival == rival and r.threads in (None, threads)]
+    return next(iter(ratios), None)
+
+
+def table(results: Results) -> Group:
+    grid = Table(box=box.HORIZONTALS, padding=(0, 1))
+    for name in ("benchmark", "against"):
+        grid.add_column(name)
+    for name in (
+        "threads",
+        "pybridge",
+        "rival",
+        "times as\nfast",
+        "required",
+        "",
+        "first result\nboth",
+        "error",
+    ):
+        grid.add_column(name, justify="right", no_wrap=True)
+    grid.add_column("memory\nboth", justify="right", no_wrap=True)
+    shown: set[tuple[str, int]] = set()
+    for line in lines(results):
+        row, again = line.row, (line.row.case, line.row.threads) in shown
+        shown.add((row.case, row.threads))
+        met, colour = _MARKS[line.met]
+        rival = row.rivals[line.rival]
+        grid.add_row(
+            "" if again else escape(line.case.title),
+            line.rival,
+            str(row.threads),
+            *line.times,
+            figure(line.ratio),
+            figure(line.required),
+            Text(met, colour),
+            f"{seconds(row.ours.first)} {seconds(rival.first)}",
+            "" if again else _error(row),
+            "" if again else _memory(row),
+        )
+    return Group(grid, *_notes(results))
+
+
+def _error(row: Measured) -> Text:
+    if row.ours.error is None:
+        return Text("agrees" if row.agrees else "failed", "green" if row.agrees else "bold red")
+    return Text(f"{row.ours.error:.0e}", "green" if row.agrees else "bold red")
+
+
+def _memory(row: Measured) -> Text:
+    if row.ours.memory is None:
+        return Text(NONE)
+    return Text(f"{size(row.ours.memory)} {size(row.reference_memory)}", _MARKS[row.memory_met()][1])
+
+
+def _notes(results: Results) -> Iterator[Text]:
+    for claim in claims(results):
+        met, colour = _MARKS[claim.met]
+        yield Text.assemble(claim.text, ": ", (met, colour))
+    for row, name, side in failures(results):
+        yield Text(f"{row.case}, {name}, {row.threads} thread(s): {side.failure}", "bold red")
+    yield Text(environment(results), "dim")
+
+
+def failures(results: Results) -> Iterator[tuple[Measured, str, Side]]:
+    for row in results.rows:
+        for name, side in {"pybridge": row.ours, **row.rivals}.items():
+            if side.failure:
+                yield row, name, side
+
+
+def passed(results: Results) -> bool:
+    """Whether every requirement is met that is one at these sizes: quick ones are held to agreement alone."""
+    if results.quick:
+        return all(row.agrees for row in results.rows)
+    required = [line.met for line in lines(results)] + [row.memory_met() for row in results.rows]
+    return False not in required and all(claim.met for claim in claims(results))
+
+
+def environment(results: Results) -> str:
+    start = f"; Julia's start took {results.julia_start:.2f} s" if results.julia_start else ""
+    quick = "; small sizes, whose times mean nothing" if results.quick else ""
+    return ", ".join(f"{k} {v}" for k, v in results.machine.items()) + start + quick
+
+
+def _time(row: Measured, side: Side) -> str:
+    return seconds(side.first if row.cold else side.seconds)
+
+
+def seconds(value: float | None) -> str:
+    """With three digits and a unit."""
+    if value is None:
+        return NONE
+    unit, scale = next(((u, s) for u, s in (("s", 1.0), ("ms", 1e-3)) if value >= s), ("µs", 1e-6))
+    return f"{value / scale:.3g} {unit}"
+
+
+def size(value: int | None) -> str:
+    if value is None:
+        return NONE
+    unit, scale = next(((u, s) for u, s in (("MB", 1e6), ("kB", 1e3)) if value >= s), ("B", 1))
+    return f"{value / scale:.3g} {unit}"
+
+
+def figure(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3g}"

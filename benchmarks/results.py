@@ -1,0 +1,89 @@
+"""What was measured, as data that go to JSON and come back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from .case import Requirement
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of those that were measured. Seconds and bytes; None where there is no such figure.
+
+    first: to the first result, compilation included: in a running process with Julia up, or, for rows of
+        new processes, from the process's start.
+    memory: results and temporary buffers, by `compiled.memory_analysis()`.
+    error: against float64, relative to the largest element.
+    """
+
+    first: float | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    error: float | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A row on so many threads. agrees: pybridge's result is right, within the row's tolerance."""
+
+    case: str
+    threads: int
+    cold: bool
+    ours: Side
+    rivals: Mapping[str, Side]
+    reference_memory: int | None = None
+    agrees: bool = False
+
+    def ratio(self, rival: str) -> float | None:
+        """How many times as fast as the rival pybridge is."""
+        mine, other = self._time(self.ours), self._time(self.rivals[rival])
+        return None if not mine or other is None else other / mine
+
+    def _time(self, side: Side) -> float | None:
+        return side.first if self.cold else side.seconds
+
+    def met(self, requirement: Requirement) -> bool | None:
+        """None: nothing is required on so many threads."""
+        if requirement.ratio is None or requirement.threads not in (None, self.threads):
+            return None
+        ratio = self.ratio(requirement.rival)
+        return self.agrees and ratio is not None and ratio >= requirement.ratio
+
+    def memory_met(self) -> bool | None:
+        if self.ours.memory is None or self.reference_memory is None:
+            return None
+        return self.ours.memory <= self.reference_memory
+
+
+@dataclass(frozen=True)
+class Results:
+    """A run. machine: where and when; julia_start: seconds that the first use of Julia took, by row."""
+
+    machine: Mapping[str, str]
+    quick: bool
+    rows: Sequence[Measured]
+    julia_start: float | None = None
+    notes: Sequence[str] = field(default=())
+
+    def of(self, case: str) -> Iterator[Measured]:
+        return (row for row in self.rows if row.case == case)
+
+    def save(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        rows = tuple(measured(row) for row in data.pop("rows"))
+        return cls(**{**data, "rows": rows, "notes": tuple(data["notes"])})
+
+
+def measured(data: Mapping) -> Measured:
+    rivals = {name: Side(**side) for name, side in data["rivals"].items()}
+    return Measured(**{**data, "ours": Side(**data["ours"]), "rivals": rivals})

@@ -1,0 +1,22 @@
+"""Every benchmark, in the order of the table."""
+
+from __future__ import annotations
+
+from ..case import Case
+from . import adbench, differences, mechanics, newton, scalar, scans, seed, training, unrolled
+
+CASES: tuple[Case, ...] = (
+    *seed.CASES,
+    *scalar.CASES,
+    *scans.CASES,
+    *mechanics.CASES,
+    *differences.CASES,
+    *unrolled.CASES,
+    *newton.CASES,
+    *adbench.CASES,
+    *training.CASES,
+)
+
+
+def named(name: str) -> Case:
+    return next(case for case in CASES if case.name == name)

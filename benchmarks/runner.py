@@ -1,0 +1,99 @@
+"""Runs rows one after the other, each in new processes, and survives whatever happens in them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .case import OURS, Case
+from .measure import error
+from .results import Measured, Results, Side, measured
+
+_ROOT = Path(__file__).resolve().parent.parent
+_PATIENCE = 900.0  # seconds for one process
+
+
+class WorkerFailed(Exception):
+    """A process ended without an answer."""
+
+
+def run(
+    cases: Sequence[Case], threads: Sequence[int], quick: bool, progress: Callable[[str], None]
+) -> Results:
+    """The rows on each number of threads; a row's failure is its result."""
+    progress("starting Julia")
+    start = _ask(str(max(threads)))
+    if not quick:
+        start = _ask(str(max(threads)))  # a first start may compile what later ones find
+    rows = []
+    for case in cases:
+        for count in threads:
+            progress(f"{case.name}, {count} thread{'s' if count > 1 else ''}")
+            rows.append(_row(case, count, quick))
+    return Results(start["machine"], quick, tuple(rows), start["julia_start"])
+
+
+def _row(case: Case, threads: int, quick: bool) -> Measured:
+    try:
+        if case.cold:
+            return _cold(case, threads, quick)
+        return measured(_ask(str(threads), case.name, *_flags(quick)))
+    except WorkerFailed as failure:
+        return Measured(
+            case.name,
+            threads,
+            case.cold is not None,
+            Side(failure=str(failure)),
+            {r: Side() for r in case.rivals},
+        )
+
+
+def _cold(case: Case, threads: int, quick: bool) -> Measured:
+    """A new process for each side, from its start to its result; the first rival's result is right."""
+    sides, results = {}, {}
+    for side in (*case.rivals, OURS):
+        start = time.time()
+        try:
+            told = _ask(str(threads), case.name, "--cold", side, *_flags(quick))
+        except WorkerFailed as failure:
+            sides[side] = Side(failure=str(failure))
+        else:
+            sides[side], results[side] = Side(first=told["done"] - start), np.asarray(told["result"])
+    ours = sides.pop(OURS)
+    right = next((results[rival] for rival in case.rivals if rival in results), None)
+    wrong = error(results[OURS], right) if OURS in results and right is not None else float("inf")
+    return Measured(case.name, threads, True, ours, sides, None, wrong <= case.tolerance)
+
+
+def _flags(quick: bool) -> Iterator[str]:
+    if quick:
+        yield "--quick"
+
+
+def _ask(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.worker", *arguments]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=_ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise WorkerFailed(f"no answer within {_PATIENCE:g} s") from None
+    if done.returncode:
+        words = done.stderr.strip().splitlines()
+        raise WorkerFailed(
+            f"the process ended with status {done.returncode}: {words[-1][:300] if words else ''}"
+        )
+    return json.loads(done.stdout.splitlines()[-1])
