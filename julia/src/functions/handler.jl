@@ -10,14 +10,27 @@ const ADOPTS_THREADS = VERSION >= v"1.9"
     misfit = FFI.misfit(f, d)
     misfit == C_NULL || return misfit
     FFI.enter_gate() || return FFI.refused(f.api, d)
-    problem = C_NULL
-    try
-        run!(runner, addresses(f.operands, runner.operands), addresses(f.results, runner.results))
-    catch e
-        problem = failure(f.api, e, catch_backtrace())
-    end
+    text = outcome(runner, addresses(f.operands, runner.operands), addresses(f.results, runner.results))
     FFI.leave_gate()
-    problem
+    text === nothing ? C_NULL : GC.@preserve text FFI.create_error(f.api, INTERNAL, pointer(text))
+end
+
+"""
+Runs and gives the error's text, if there is one. On a task, for its stack: recursion that runs away is then an error, while on a
+stack that is not Julia's it ends the process.
+"""
+function outcome(runner::Runner, operands, results)
+    task = Task(() -> attempt(runner, operands, results))
+    yield(task)
+    fetch(task)::Union{Nothing,String}
+end
+function attempt(runner, operands, results)
+    try
+        run!(runner, operands, results)
+        nothing
+    catch e
+        Base.invokelatest(error_text, e, catch_backtrace())::String
+    end
 end
 
 @generated addresses(list::FFI.FFIList, ports::Tuple) =
@@ -27,14 +40,6 @@ end
 const ERROR_MARK = "JuliaError in a call of a Julia function\n"
 const INTERNAL = Cint(13)
 
-@noinline function failure(api, e, trace)
-    text = try
-        Base.invokelatest(error_text, e, trace)
-    catch
-        "error\nUnknown\nan error whose message could not be made\n-----\n"
-    end
-    GC.@preserve text FFI.create_error(api, INTERNAL, pointer(text))
-end
 error_text(e, trace) = string(ERROR_MARK, nameof(typeof(e)), "\n", sprint(showerror, e), "\n-----\n", sprint(Base.show_backtrace, trace))
 
 "Not empty once the gate is to close at exit."
@@ -47,7 +52,11 @@ function handler(r::Runner, name::AbstractString)
     f = gensym(:function)
     Core.eval(@__MODULE__, :($f(frame::Ptr{FFICallFrame}) = handle(frame, $d, $r)))
     # before XLA may call: its threads' stacks are small, and Enzyme compiles one function at a time
-    Base.invokelatest(precompile, handle, (Ptr{FFICallFrame}, Ptr{Descriptor}, typeof(r)))
+    compiling(r) do
+        types = Tuple{NTuple{length(r.operands),UInt},NTuple{length(r.results),UInt}}.parameters
+        Base.invokelatest(precompile, run!, (typeof(r), types...))
+        Base.invokelatest(precompile, handle, (Ptr{FFICallFrame}, Ptr{Descriptor}, typeof(r)))
+    end
     UInt(Core.eval(@__MODULE__, :(@cfunction($f, Ptr{Cvoid}, (Ptr{FFICallFrame},)))))
 end
 

@@ -18,20 +18,31 @@ struct Runner{C,I,O}
     operands::I
     results::O
     batch::Int
+    settled::Base.RefValue{Bool}
 end
 function Runner(what, batch::Union{Nothing,Int}, batched)
     operands = Tuple(Port(s, b) for (s, b) in zip(what.inputs, batched))
     results = Tuple(Port(s, batch !== nothing) for s in what.outputs)
-    Runner(what, operands, results, something(batch, 1))
+    Runner(what, operands, results, something(batch, 1), Ref(!(what isa Derivative)))
 end
 
 "Runs on the memory at these addresses."
-function run!(r::Runner, operands::Tuple, results::Tuple)
+run!(r::Runner, operands::Tuple, results::Tuple) =
+    r.settled[] ? each_item!(r, operands, results) : compiling(() -> each_item!(r, operands, results), r)
+
+function each_item!(r::Runner, operands::Tuple, results::Tuple)
     for item in 0:r.batch-1
         execute!(r.what, each((p, a) -> memory(p, a, item), r.results, results),
                  each((p, a) -> memory(p, a, item), r.operands, operands))
     end
+    r.settled[] = true
+    nothing
 end
+
+# Enzyme's compiler is not made for several threads at once. It runs ahead of the first call; but code whose types are not inferred is
+# compiled while it runs, so a derivative's first run is alone as well.
+const COMPILER = ReentrantLock()
+compiling(work, r::Runner) = r.settled[] ? work() : lock(work, COMPILER)
 
 "What was made for Python, by number; kept as long as the process lives, since XLA may call it."
 const RUNNERS = Runner[]
