@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,9 +39,9 @@ def _lorenz(quick: bool) -> Problem:
     return gradient(loss, (np.array([10.0, 28.0, 8 / 3]), np.array([1.0, 1.0, 1.0])), (0, 1))
 
 
-def _sixty_leaves(quick: bool) -> Problem:
-    """Thirty coupled nodes of a mean and a precision each, which an input drives: filtering on a chain."""
-    nodes, steps = (3, 10) if quick else (30, _STEPS)
+def _filters(nodes: int, quick: bool) -> Problem:
+    """Coupled nodes of a mean and a precision each, which an input drives: filtering on a chain."""
+    nodes, steps = (2, 10) if quick else (nodes, _STEPS)
     random = np.random.default_rng(0)
 
     def loss(parameters, inputs):
@@ -68,30 +70,6 @@ def _sixty_leaves(quick: bool) -> Problem:
     return gradient(loss, (parameters, random.standard_normal(steps)))
 
 
-def _four_leaves(quick: bool) -> Problem:
-    """FitzHugh and Nagumo's neuron (1961, 1962) with two filters of what drives it."""
-    steps = 10 if quick else _STEPS
-    dt = 0.05
-
-    def loss(parameters, inputs):
-        a, b, tau, gain = parameters
-
-        def step(carry, u):
-            v, w, fast, slow = carry
-            fast = fast + dt * (u - fast) / 0.2
-            slow = slow + dt * (fast - slow)
-            dv = v - v**3 / 3 - w + gain * jnp.tanh(slow)
-            dw = (v + a - b * w) / tau
-            return (v + dt * dv, w + dt * dw, fast, slow), v
-
-        start = tuple(jnp.asarray(s) for s in (-1.0, 0.5, 0.0, 0.0))
-        _, voltage = jax.lax.scan(step, start, inputs)
-        return jnp.mean(voltage**2)
-
-    inputs = np.random.default_rng(0).standard_normal(steps)
-    return gradient(loss, (np.array([0.7, 0.8, 12.5, 2.0]), inputs))
-
-
 def _matrix_carry(quick: bool) -> Problem:
     """A rotation by exponentials of small steps, to second order: 3x3 products and nothing else."""
     steps = 10 if quick else 2000
@@ -115,7 +93,7 @@ def _case(name, title, ratio, make) -> Case:
 
 CASES = (
     Case("lorenz", "Lorenz, 100 000 Euler steps", against_grad(1.3), _lorenz, tolerance=1e-6),
-    _case("scan-60", "scan with 60 scalar leaves, 614 steps", 40, _sixty_leaves),
-    _case("scan-4", "scan with 4 scalar leaves, 614 steps", 10, _four_leaves),
+    _case("scan-60", "scan with 60 scalar leaves, 614 steps", 40, functools.partial(_filters, 30)),
+    _case("scan-4", "scan with 4 scalar leaves, 614 steps", 10, functools.partial(_filters, 2)),
     _case("matrix-carry", "3×3 matrix carry, 2000 steps", 2, _matrix_carry),
 )
