@@ -1,0 +1,57 @@
+"""The examples with Julia functions do what they say."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.enzyme
+def test_a_simulator_fitted_by_optax(enzyme):
+    lotka_volterra = example("lotka_volterra")
+    found, first, last = lotka_volterra.fit()
+    assert last < 1e-3 * first
+    for name, value in lotka_volterra.TRUE.items():
+        assert float(found[name]) == pytest.approx(value, rel=0.02)
+
+
+def checked_draws(rule: bool):
+    nuts = example("nuts")
+    draws = nuts.sample(300, rule=rule)
+    for name, values in draws.items():
+        kept = values[100:]
+        assert float(kept.std()) > 0.01
+        assert abs(float(kept.mean()) - nuts.TRUE[name]) < 4 * float(kept.std())
+
+
+def test_a_log_density_with_a_rule_sampled_by_nuts():
+    checked_draws(rule=True)
+
+
+@pytest.mark.enzyme
+def test_a_log_density_sampled_by_nuts(enzyme):
+    checked_draws(rule=False)
+
+
+@pytest.mark.enzyme
+def test_the_log_densitys_rule_is_enzymes_gradient(enzyme):
+    nuts = example("nuts")
+    q = {"intercept": 0.3, "slope": -1.0, "log_scale": -0.2}
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10),
+        jax.grad(nuts.density(rule=True))(q),
+        jax.grad(nuts.density())(q),
+    )
