@@ -6,8 +6,9 @@ mutable struct Arena
     free::Vector{UnitRange{Int}}    # gaps below `top`, in order
     top::Int
     peak::Int
+    reuses::Bool                    # whether a part may be given out again
 end
-Arena() = Arena(UnitRange{Int}[], 0, 0)
+Arena(; reuses = true) = Arena(UnitRange{Int}[], 0, 0, reuses)
 
 "A part of the workspace: byte positions from 0."
 const Part = UnitRange{Int}
@@ -27,6 +28,7 @@ function allocate!(a::Arena, bytes::Int)::Part
 end
 
 function release!(a::Arena, part::Part)
+    a.reuses || return
     k = searchsortedfirst(a.free, part; by = first)
     insert!(a.free, k, part)
     k < length(a.free) && last(part) + 1 == first(a.free[k+1]) && merge_gaps!(a.free, k)

@@ -57,8 +57,9 @@ The expressions that define a kernel's functions, the kernel itself last; and th
 function assembled(g::Generator, name)
     for (v, T) in ARGUMENTS; g.types[v] = T; end
     definitions = Any[]
-    lowered = Any[threads_lowered!(definitions, ex, g, name) for ex in g.code]
-    slots = widest_parallel(g.code, g.types)
+    code = Any[lean_statement(ex, g.types) for ex in g.code]
+    lowered = Any[threads_lowered!(definitions, ex, g, name) for ex in code]
+    slots = widest_parallel(code, g.types)
     parts = sections(lowered)
     if length(parts) > 1
         lowered, crossing = section_calls!(definitions, parts, g.types, slots, name)
@@ -72,9 +73,13 @@ function assembled(g::Generator, name)
     definitions, g.arena.peak + slots * SLOT
 end
 
-slot_pointer(v, k, types) = :(convert($(Ptr{types[v]}), $CONTEXT + $((k - 1) * SLOT)))
-get_slot(v, k, types) = :($v = $(unsafe_load)($(slot_pointer(v, k, types))))
-put_slot(v, k, types) = :($(unsafe_store!)($(slot_pointer(v, k, types)), $v))
+lean_statement(ex, types) = first(lean(ex, types))
+lean(p::Parallel, types) = Parallel(p.index, p.chunks, lean_statement(p.body, types)), nothing
+
+slot_pointer(v, k, types) =
+    :($(Core.Intrinsics.bitcast)($(Ptr{types[v]}), $(Core.Intrinsics.add_int)($(Core.Intrinsics.bitcast)(UInt, $CONTEXT), $(UInt(SLOT * (k - 1))))))
+get_slot(v, k, types) = :($v = $(Core.Intrinsics.pointerref)($(slot_pointer(v, k, types)), 1, 1))
+put_slot(v, k, types) = :($(Core.Intrinsics.pointerset)($(slot_pointer(v, k, types)), $v, 1, 1))
 
 # ---- threads
 

@@ -6,8 +6,9 @@ mutable struct Generator
     types::Dict{Symbol,DataType}        # of local variables
     threaded::Bool                      # whether that block runs on several threads
     results::Int                        # of the kernel; the workspace comes after them
+    plain::Bool                         # whether the code is a plain function, for Enzyme
 end
-Generator(results) = Generator(Arena(), Any[], Dict{Symbol,DataType}(), false, results)
+Generator(results; plain = false) = Generator(Arena(reuses = !plain), Any[], Dict{Symbol,DataType}(), plain, results, plain)
 
 const WORKSPACE = :workspace
 
@@ -53,7 +54,12 @@ function counted_loop!(f, g::Generator, n; from = 0, backwards = false, annotati
 end
 
 "A pointer to part of the workspace, as a local variable."
-pointer_at!(g::Generator, T::DataType, part::Part) = local!(g, Ptr{T}, :($(as_pointer)($T, $WORKSPACE, $(first(part)))))
+function pointer_at!(g::Generator, T::DataType, part::Part)
+    g.plain || return local!(g, Ptr{T}, :($(as_pointer)($T, $WORKSPACE, $(first(part)))))
+    base = scratch_base(T)
+    g.types[base] = Ptr{T}
+    local!(g, Ptr{T}, :($(+)($base, $(first(part)))))
+end
 as_pointer(::Type{T}, base::Ptr{UInt8}, offset::Int) where {T} = convert(Ptr{T}, base + offset)
 
 bytes(type::TensorType) = Int(size_of(type.shape)) * sizeof(type.dtype)
