@@ -111,6 +111,8 @@ include("codegen/kernels/linear_algebra.jl")
 include("codegen/kernels/decompositions.jl")
 include("codegen/kernels/threefry.jl")
 include("codegen/flatten.jl")
+include("codegen/add_window.jl")
+include("codegen/intrinsics.jl")
 include("codegen/assemble.jl")
 include("codegen/compile.jl")
 
