@@ -28,7 +28,12 @@ results and temporary buffers by `compiled.memory_analysis()`; the workspace of 
 
 
 def page(results: Results, picture: str) -> str:
-    parts = [_INTRODUCTION, f"![times as fast]({picture})\n", environment(results) + ".\n"]
+    parts = [
+        _INTRODUCTION,
+        f"![times as fast]({picture})\n",
+        environment(results) + ".\n",
+        *(f"{note}\n" for note in results.notes),
+    ]
     for threads in sorted({row.threads for row in results.rows}):
         parts.append(f"## {_threads(threads)}\n")
         parts.append(_table(_HEAD, (_cells(line) for line in lines(results) if line.row.threads == threads)))

@@ -62,7 +62,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Results:
-    """A run. machine: where and when; julia_start: seconds that the first use of Julia took, by row."""
+    """A run. machine: where and when; julia_start: the seconds that Julia took to answer for the first time.
+
+    notes: sentences for the page, such as what disturbed the run.
+    """
 
     machine: Mapping[str, str]
     quick: bool

@@ -1,0 +1,180 @@
+"""Every benchmark runs and is right at a small size, and the command tells and keeps what was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks import picture
+from benchmarks.case import GRAD, OURS, Requirement
+from benchmarks.claims import claims
+from benchmarks.measure import cold, error, measure
+from benchmarks.page import page, replace_short_table
+from benchmarks.report import lines, passed, table
+from benchmarks.results import Measured, Results, Side
+from benchmarks.rows import CASES
+from pybridge.cli import app
+
+# The kernel of reduce_window over three axes allocates on Julia's heap, which ends the process on Julia 1.5.
+ENDS_THE_PROCESS = {"cnn": "reduce_window over three axes allocates in its kernel"}
+MACHINE = {"date": "2026-01-01", "processor": "some, 2 cores"}
+
+
+def _parameters():
+    for case in CASES:
+        reason = ENDS_THE_PROCESS.get(case.name)
+        if case.make:
+            yield pytest.param(case, id=case.name, marks=[pytest.mark.skip(reason)] if reason else [])
+
+
+@pytest.mark.parametrize("case", _parameters())
+def test_row_is_right_at_a_small_size(case):
+    row = measure(case, 1, quick=True)
+    assert row.ours.failure == ""
+    assert row.agrees, row.ours.error
+    assert list(row.rivals) == list(case.rivals)
+    assert all(side.error is None or side.error <= case.tolerance for side in row.rivals.values())
+    assert row.ours.seconds > 0 and row.ours.memory > 0 and row.reference_memory > 0
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.cold], ids=lambda c: c.name)
+def test_row_of_new_processes_has_the_same_gradient_on_all_sides(case):
+    ours, *rivals = (np.array(cold(case, side, quick=True)) for side in (OURS, *case.rivals))
+    assert np.abs(ours).min() > 0
+    assert len(rivals) == 2
+    for theirs in rivals:
+        assert error(ours, theirs) <= case.tolerance
+
+
+def test_names_are_unique_and_every_row_has_rivals():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    for case in CASES:
+        assert case.rivals, case.name
+        assert (case.make is None) != (case.cold is None), case.name
+
+
+def test_error_sees_wrong_and_missing_numbers():
+    right = {"a": np.array([1.0, 100.0]), "b": np.zeros(2)}
+    assert error(right, right) == 0
+    assert error({**right, "a": np.array([2.0, 100.0])}, right) == 0.01
+    assert error({**right, "a": np.array([np.nan, 100.0])}, right) == math.inf
+    assert error({**right, "a": np.ones(1)}, right) == math.inf
+    assert error({**right, "b": np.ones(2)}, right) > 1e300
+
+
+def made(case: str, mine: float | None, theirs: float, threads: int = 1, **changes) -> Measured:
+    """A row by its seconds, with as much memory as JAX takes."""
+    known = next(c for c in CASES if c.name == case)
+    row = Measured(
+        case,
+        threads,
+        known.cold is not None,
+        Side(first=mine, seconds=mine, memory=8, error=0.0),
+        {rival: Side(first=theirs, seconds=theirs, memory=8) for rival in known.rivals},
+        8,
+        True,
+    )
+    return dataclasses.replace(row, **changes)
+
+
+def test_ratio_is_how_many_times_as_fast_pybridge_is():
+    row = made("scan-60", 0.001, 0.04)
+    assert row.ratio(GRAD) == pytest.approx(40)
+    assert row.met(Requirement(GRAD, 39.9)) is True
+    assert row.met(Requirement(GRAD, 40.1)) is False
+    assert row.met(Requirement(GRAD, 40.1, threads=2)) is None
+    assert dataclasses.replace(row, agrees=False).met(Requirement(GRAD, 39.9)) is False
+    assert made("scan-60", None, 1.0).met(Requirement(GRAD, 1)) is False
+
+
+def test_seed_row_has_a_requirement_for_each_number_of_threads():
+    results = Results(MACHINE, False, (made("seed-2048", 1.0, 13.0), made("seed-2048", 1.0, 13.0, threads=2)))
+    found = {(line.row.threads, line.rival): (line.required, line.met) for line in lines(results)}
+    assert found == {
+        (1, "jax.vjp"): (12, True),
+        (2, "jax.vjp"): (25, False),
+        (1, "custom_vjp"): (20, False),
+        (2, "custom_vjp"): (40, False),
+        (1, "x*g"): (0.5, True),
+        (2, "x*g"): (0.5, True),
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "fine"),
+    [
+        (made("scan-60", 0.001, 0.05), True),
+        (made("scan-60", 0.001, 0.03), False),
+        (made("scan-60", 0.001, 0.05, agrees=False), False),
+        (made("scan-60", 0.001, 0.05, reference_memory=7), False),
+        (made("scan-60", None, 0.05, ours=Side(failure="it died"), agrees=False), False),
+    ],
+)
+def test_run_passes_where_all_that_is_required_is_met(row, fine):
+    assert passed(Results(MACHINE, False, (row,))) is fine
+
+
+def test_quick_run_is_held_to_agreement_alone():
+    slow = made("scan-60", 1.0, 0.5)
+    assert passed(Results(MACHINE, True, (slow,)))
+    assert not passed(Results(MACHINE, True, (dataclasses.replace(slow, agrees=False),)))
+
+
+def test_claims_over_several_rows():
+    newton = [made(f"newton-{name}", 1.0, ratio) for name, ratio in (("quadratic", 1.1), ("hmm", 2.5))]
+    unrolled = [made("unrolled-200", 2.0, 50.0), made("unrolled-1000", 8.0, 200.0)]
+    complete = [*newton, made("newton-logistic", 1.0, 1.2), *unrolled]
+    assert [claim.met for claim in claims(Results(MACHINE, False, complete))] == [True, True]
+    worse = [*newton[:1], made("newton-hmm", 1.0, 1.9), *complete[2:4], made("unrolled-1000", 13.0, 200.0)]
+    assert [claim.met for claim in claims(Results(MACHINE, False, worse))] == [False, False]
+    assert list(claims(Results(MACHINE, False, newton))) == []
+
+
+def test_results_come_back_from_json(tmp_path):
+    results = Results(MACHINE, False, (made("seed-512", 1.0, 2.0), made("unrolled-200", 1.0, 2.0)), 0.5)
+    results.save(tmp_path / "results.json")
+    assert Results.load(tmp_path / "results.json") == results
+
+
+def test_page_and_picture_show_every_row_and_say_what_failed(tmp_path):
+    dead = made("scan-4", None, 1.0, ours=Side(failure="status -11"), agrees=False)
+    results = Results(MACHINE, False, (made("scan-60", 0.001, 0.05, reference_memory=7), dead))
+    text = page(results, "picture.png")
+    assert "| scan with 60 scalar leaves, 614 steps | `jax.grad` | 1 ms | 50 ms | 50 | 40 | yes |" in text
+    assert "(**more**)" in text
+    assert "status -11" in text and "| 10 | **no** |" in text
+    picture.save(results, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
+    assert table(results).renderables
+
+
+def test_short_table_goes_between_its_marks():
+    results = Results(MACHINE, False, (made("scan-60", 0.001, 0.05),))
+    text = "before\n<!-- benchmarks -->\nold\n<!-- end of benchmarks -->\nafter"
+    once = replace_short_table(text, results)
+    assert "old" not in once and "| `jax.grad` | 50 |" in once
+    assert once.startswith("before\n") and once.endswith("\nafter")
+    assert replace_short_table(once, results) == once
+    assert replace_short_table("no marks", results) == "no marks"
+
+
+def test_command_measures_a_row_in_a_process_of_its_own(tmp_path):
+    target = tmp_path / "out.json"
+    done = CliRunner().invoke(app, ["bench", "scan-4", "--quick", "--threads", "1", "--json", str(target)])
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(target.read_text())["rows"]
+    assert row["case"] == "scan-4" and row["agrees"] and row["threads"] == 1
+    assert "scan with 4 scalar leaves" in done.output
+
+
+@pytest.mark.parametrize("words", [["nothing-of-that-name"], ["--threads", "0"], ["--threads", "x"]])
+def test_command_refuses_what_does_not_exist(words):
+    done = CliRunner().invoke(app, ["bench", *words])
+    assert done.exit_code == 2
+    assert "UnknownOption" in done.output
