@@ -43,7 +43,7 @@ def run(code: str, timeout: float = 240, **variables: str) -> str:
 def shared() -> dict[str, str]:
     """juliacall's settings for a Julia with PythonCall; skips where there is none."""
     found = julia.find()
-    if found.host != "juliacall":
+    if found.host == "embedded":
         pytest.skip(f"needs PythonCall, which Julia {found.require().version} does not have")
     return {
         "PYTHON_JULIACALL_EXE": str(found.require().executable),
