@@ -21,15 +21,13 @@ from benchmarks.rows import CASES
 from pybridge.cli import app
 
 # The kernel of reduce_window over three axes allocates on Julia's heap, which ends the process on Julia 1.5.
-ENDS_THE_PROCESS = {"cnn": "reduce_window over three axes allocates in its kernel"}
 MACHINE = {"date": "2026-01-01", "processor": "some, 2 cores"}
 
 
 def _parameters():
     for case in CASES:
-        reason = ENDS_THE_PROCESS.get(case.name)
         if case.make:
-            yield pytest.param(case, id=case.name, marks=[pytest.mark.skip(reason)] if reason else [])
+            yield pytest.param(case, id=case.name)
 
 
 @pytest.mark.parametrize("case", _parameters())

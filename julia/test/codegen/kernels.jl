@@ -70,6 +70,10 @@ end
     native(one_op("reduce_window_max", sliding, "f32[5,6]", "f32[5,5]"), keys)
     native(one_op("reduce_window_sum", sliding, "f16[5,6]", "f16[5,5]"), Float16.(randn(rng, Float32, 6, 5)))
     native(one_op("reduce_window_min", "window=[1, 2], strides=[1, 1], low=[0, 0], high=[0, 0], base_dilation=[1, 1], window_dilation=[1, 1]", "i32[0,6]", "i32[0,5]"), zeros(Int32, 6, 0))
+    pooling = "window=[1, 2, 2, 1], strides=[1, 2, 2, 1], low=[0, 0, 0, 0], high=[0, 0, 0, 0]"
+    native(one_op("reduce_window_max", "$pooling, base_dilation=[1, 1, 1, 1], window_dilation=[1, 1, 1, 1]", "f32[2,8,8,1]", "f32[2,4,4,1]"), randn(rng, Float32, 1, 8, 8, 2))
+    native("(%0: f32[2,4,4,3], %1: f32[2,8,8,3]) { %2: f32[2,8,8,3] = select_and_scatter_add %0 %1 {select=ge, $pooling} return %2 }",
+           randn(rng, Float32, 3, 4, 4, 2), randn(rng, Float32, 3, 8, 8, 2))
     values = randn(rng, Float32, 6, 5)
     for select in ("ge", "le")
         native("(%0: f32[5,6], %1: f32[5,6]) { %2: f32[5,5] = select_and_gather_add %0 %1 {select=$select, $sliding} return %2 }", values, keys)

@@ -49,31 +49,38 @@ end
     nothing
 end
 
-@inline slide!(f, y::Ptr{A}, x, ::Tuple{}, inner) where {A} = combine_row!(f, y, x, inner, 1, 1)
-@inline function slide!(f, y::Ptr{A}, x::Ptr{T}, axes::Tuple{Axis}, inner) where {A,T}
-    a = axes[1]
-    for k in 0:a.window-1
-        p, n, step, i, i_step = meetings(a, k)
-        y1, x1 = y + p * a.y_step * sizeof(A), x + i * a.x_step * sizeof(T)
+# Loops over any number of axes are written out: Julia's inference gives up on deep recursion, and what it gives up on uses the heap.
+@generated slide!(f, y0::Ptr{A}, x0::Ptr{T}, axes::NTuple{N,Axis}, inner::Int) where {A,T,N} = slides(1, N, A, T)
+
+numbered(name, k) = Symbol(name, k)
+function slides(k, n, A, T)
+    y, x, y_next, x_next = numbered(:y, k - 1), numbered(:x, k - 1), numbered(:y, k), numbered(:x, k)
+    k > n && return :(combine_row!(f, $y, $x, inner, 1, 1))
+    within = k == n ? quote
+        row, from = $y + p * a.y_step * $(sizeof(A)), $x + i * a.x_step * $(sizeof(T))
         if inner == 1
-            combine_row!(f, y1, x1, n, step * a.y_step, i_step * a.x_step)
+            combine_row!(f, row, from, n, step * a.y_step, i_step * a.x_step)
         else
             for j in 0:n-1
-                combine_row!(f, y1 + j * step * a.y_step * sizeof(A), x1 + j * i_step * a.x_step * sizeof(T), inner, 1, 1)
+                combine_row!(f, row + j * step * a.y_step * $(sizeof(A)), from + j * i_step * a.x_step * $(sizeof(T)), inner, 1, 1)
+            end
+        end
+    end : quote
+        for j in 0:n-1
+            $y_next = $y + (p + j * step) * a.y_step * $(sizeof(A))
+            $x_next = $x + (i + j * i_step) * a.x_step * $(sizeof(T))
+            $(slides(k + 1, n, A, T))
+        end
+    end
+    quote
+        let a = axes[$k]
+            for k in 0:a.window-1
+                local p, n, step, i, i_step = meetings(a, k)
+                $within
             end
         end
     end
 end
-@inline function slide!(f, y::Ptr{A}, x::Ptr{T}, axes::Tuple{Axis,Axis,Vararg{Axis}}, inner) where {A,T}
-    a = axes[1]
-    for k in 0:a.window-1
-        p, n, step, i, i_step = meetings(a, k)
-        for j in 0:n-1
-            slide_rest!(f, y + (p + j * step) * a.y_step * sizeof(A), x + (i + j * i_step) * a.x_step * sizeof(T), Base.tail(axes), inner)
-        end
-    end
-end
-@noinline slide_rest!(f::F, y, x, axes, inner) where {F} = slide!(f, y, x, axes, inner)
 
 @inline function combine_row!(f, y::Ptr{A}, x, n, y_step, x_step) where {A}
     if y_step == 1 && x_step == 1
@@ -98,35 +105,41 @@ end
 
 "Where place number p, in row-major order, is along each axis."
 @inline coordinates(axes::Tuple, p) = map(a -> remainder(quotient(p, a.y_step), a.places), axes)
-@inline count_places(::Tuple{}) = 1
-@inline count_places(axes::Tuple) = axes[1].places * count_places(Base.tail(axes))
+@generated count_places(axes::NTuple{N,Axis}) where {N} = :(*(1, 1, $((:(axes[$k].places) for k in 1:N)...)))
 
-@inline chosen(prefers, keys, ::Tuple{}, ::Tuple{}, c::Choice{T}, offset, here, padding) where {T} = begin
-    key = here ? at(keys, offset) : padding
-    c.some && prefers(c.key, key) ? c : Choice{T}(key, here ? offset : -1, true)
-end
-@inline function chosen(prefers, keys, axes::Tuple, place::Tuple, c::Choice, offset, here, padding)
-    a = axes[1]
-    for k in 0:a.window-1
-        position = place[1] * a.stride + k * a.dilation - a.low
-        i = floor_quotient(position, a.base)
-        c = chosen(prefers, keys, Base.tail(axes), Base.tail(place), c, offset + i * a.x_step,
-                   here & (0 <= i < a.elements) & (i * a.base == position), padding)
+@generated function chosen(prefers, keys, axes::NTuple{N,Axis}, place::NTuple{N,Int}, c::Choice{T}, padding) where {N,T}
+    offset, here = numbered(:offset, N), numbered(:here, N)
+    code = quote
+        key = $here ? at(keys, $offset) : padding
+        c = c.some && prefers(c.key, key) ? c : Choice{T}(key, $here ? $offset : -1, true)
     end
-    c
+    for k in N:-1:1
+        code = quote
+            let a = axes[$k]
+                for w in 0:a.window-1
+                    local position = place[$k] * a.stride + w * a.dilation - a.low
+                    local i = floor_quotient(position, a.base)
+                    $(numbered(:here, k)) = $(numbered(:here, k - 1)) & (0 <= i < a.elements) & (i * a.base == position)
+                    $(numbered(:offset, k)) = $(numbered(:offset, k - 1)) + i * a.x_step
+                    $code
+                end
+            end
+        end
+    end
+    :(offset0 = 0; here0 = true; $code; c)
 end
 
 # As in XLA, gathering begins with the padding and scattering with the window's first element.
 @noinline function select_and_gather!(prefers::P, y::Ptr{T}, values::Ptr{T}, keys::Ptr{T}, axes::Axes, padding::T) where {P,T,Axes<:Tuple}
     for p in 0:count_places(axes)-1
-        index = chosen(prefers, keys, axes, coordinates(axes, p), Choice{T}(padding, -1, true), 0, true, padding).index
+        index = chosen(prefers, keys, axes, coordinates(axes, p), Choice{T}(padding, -1, true), padding).index
         put!(y, index < 0 ? zero(T) : at(values, index), p)
     end
 end
 
 @noinline function select_and_scatter!(prefers::P, total::Ptr{A}, updates::Ptr{T}, keys::Ptr{T}, axes::Axes, padding::T) where {P,A,T,Axes<:Tuple}
     for p in 0:count_places(axes)-1
-        index = chosen(prefers, keys, axes, coordinates(axes, p), Choice{T}(padding, -1, false), 0, true, padding).index
+        index = chosen(prefers, keys, axes, coordinates(axes, p), Choice{T}(padding, -1, false), padding).index
         index < 0 || put!(total, at(total, index) + stored(A, at(updates, p)), index)
     end
 end
