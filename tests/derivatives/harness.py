@@ -176,7 +176,7 @@ def check(case: Case) -> None:
     with case.context():
         setup = Setup.of(case)
         before = [x.tobytes() for x in setup.inputs]
-        bridged = pb.bridge(case.f)
+        bridged = pb.bridge(case.f, execute="xla")
         expected = setup.measure(reference(case))
         found = setup.measure(bridged)
         for name, y in expected.items():
@@ -228,11 +228,17 @@ def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
         transforms.normalize(shorter)
 
 
-def check_narrow(case: Case) -> None:
+def check_native(case: Case) -> None:
+    """The same, by native kernels."""
+    check_narrow(case, execute="julia")
+
+
+def check_narrow(case: Case, execute: str = "xla") -> None:
     """Value, JVP and VJP under jit, in the case's own dtype."""
     with case.context():
         setup = Setup.of(case)
-        expected, found = _first_order(setup, reference(case)), _first_order(setup, pb.bridge(case.f))
+        expected = _first_order(setup, reference(case))
+        found = _first_order(setup, pb.bridge(case.f, execute=execute))
         for name, y in expected.items():
             assert_agree(found[name], y, f"{case}: {name}")
 
@@ -277,4 +283,4 @@ def refuses_forward_mode(case: Case) -> None:
         setup = Setup.of(case)
         x = tuple(setup.inputs[i] for i in case.active)
         with pytest.raises(pb.NotDifferentiable, match="custom_vjp"):
-            jax.jvp(lambda *x: setup.restricted(pb.bridge(case.f))(*x)[0], x, setup.tangents)
+            jax.jvp(lambda *x: setup.restricted(pb.bridge(case.f, execute="xla"))(*x)[0], x, setup.tangents)

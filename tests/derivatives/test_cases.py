@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from cases import CASES, by_op
-from harness import FULL, NARROW, check, check_all, check_narrow, refuses_forward_mode
+from harness import FULL, NARROW, check, check_all, check_narrow, check_native, refuses_forward_mode
 
 import pybridge as pb
 from pybridge import julia
@@ -35,6 +35,15 @@ def test_in_float64(op):
 @pytest.mark.parametrize("op", NARROW_OPS)
 def test_in_narrower_dtypes(op):
     check_all([case for (name, _), case in _SUBSET.items() if name == op], check_narrow)
+
+
+# Kernels take longest to compile. JaxprAD's own tests compare them with its evaluator, over all rules.
+_ONE_EACH = {case.op: case for case in reversed(FULL)}
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_natively(op):
+    check_native(_ONE_EACH[op])
 
 
 @pytest.mark.parametrize("case", [c for c in FULL if c.op == "custom_vjp"], ids=str)
