@@ -9,6 +9,7 @@ from .doctor import doctor
 from .errors import (
     ArgumentError,
     EngineUnavailable,
+    EnzymeError,
     ForkedProcess,
     JuliaError,
     JuliaNotFound,
@@ -34,6 +35,7 @@ __all__ = [
     "ArgumentError",
     "Comparison",
     "EngineUnavailable",
+    "EnzymeError",
     "ForkedProcess",
     "JuliaError",
     "JuliaFunction",

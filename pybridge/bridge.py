@@ -33,8 +33,8 @@ def bridge(
     `f` takes and returns pytrees of arrays; it is traced once for each structure, shapes and dtypes of its
     arguments. Also a decorator: `@bridge`, `@bridge(engine=...)`.
 
-    engine: "transpose" (Julia's JVP rules and transposition), "jax" (JAX's own), "enzyme-jax" (the package
-        enzyme-ad).
+    engine: "transpose" (Julia's JVP rules and transposition), "enzyme" (Enzyme.jl), "jax" (JAX's own),
+        "enzyme-jax" (the package enzyme-ad).
     execute: "julia" compiles Programs in Julia to native kernels that XLA calls on the CPU, "xla" re-emits
         them as lax operations; "auto" is native where every primitive of the Program has a kernel.
     static_argnums: positional arguments that are not arrays; hashable, closed over.

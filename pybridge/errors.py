@@ -72,5 +72,9 @@ class JuliaError(PyBridgeError):
         self.stacktrace = stacktrace
 
 
+class EnzymeError(JuliaError):
+    """Enzyme.jl cannot differentiate it; the message is Enzyme's."""
+
+
 class ForkedProcess(PyBridgeError):
     """Julia was started before this process was forked; it cannot be used in the child."""

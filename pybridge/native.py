@@ -73,25 +73,26 @@ def _attempt(program: Program) -> Kernel | errors.PyBridgeError:
             f"{program.name} has symbolic dimensions, and kernels are compiled for concrete shapes"
         )
     try:
-        handler, workspace = transforms.compile_kernel(program, _kept(program))
+        handler, workspace = transforms.compile_kernel(program, kept_constants(program))
     except errors.UnsupportedPrimitive as refused:
         return refused
-    target = _name(program, workspace)
+    target = target_name(program, str(workspace))
     # Two threads may both come here: Julia gives both the same handler, and XLA takes that twice.
     jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(handler), platform="cpu", api_version=1)
     return Kernel(target, workspace)
 
 
-def _kept(program: Program) -> dict[str, np.ndarray]:
+def kept_constants(program: Program) -> dict[str, np.ndarray]:
     """The Program's constants as arrays that stay where they are."""
     return {
         ref: _CONSTANTS.setdefault(ref, np.ascontiguousarray(data)) for ref, data in program.constants.items()
     }
 
 
-def _name(program: Program, workspace: int) -> str:
+def target_name(program: Program, how: str) -> str:
+    """A name for XLA, of all that the code of a Program depends on."""
     version = julia.status().julia
-    content = f"{program.digest} {_generator()} {version.version if version else ''} {workspace}"
+    content = f"{program.digest} {_generator()} {version.version if version else ''} {how}"
     return f"pybridge_{hashlib.sha256(content.encode()).hexdigest()}"
 
 

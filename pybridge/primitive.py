@@ -228,10 +228,15 @@ partial_eval.dce_rules[julia_call_p] = _dce
 
 
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, **how):
-    avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
-    batched, hoisted = _batched(program, avals, tuple(dims), bool(jax.config.jax_enable_x64))
-    results = call(batched, *hoisted, *args, **how)
+    whole, hoisted = batched(program, args, dims)
+    results = call(whole, *hoisted, *args, **how)
     return results, [0] * len(results)
+
+
+def batched(program: Program, args: Sequence[Any], dims: Sequence[Any]) -> tuple[Program, list[Any]]:
+    """The Program for arguments with a batch axis at `dims`, and arguments to put in front."""
+    avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
+    return _batched(program, avals, tuple(dims), bool(jax.config.jax_enable_x64))
 
 
 @functools.lru_cache(maxsize=1024)

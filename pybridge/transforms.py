@@ -29,8 +29,10 @@ _KINDS = {
         errors.ProgramVersionError,
         errors.NotDifferentiable,
         errors.UnsupportedPrimitive,
+        errors.EngineUnavailable,
     )
 }
+ENZYME_FAILED = "EnzymeFailed"
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,27 @@ def compile_kernel(program: Program, constants: dict[str, np.ndarray]) -> tuple[
     return int(handler), int(workspace)
 
 
+def enzyme_handler(
+    program: Program,
+    mode: str,
+    active: Mask,
+    batch: tuple[int, ...],
+    marks: Sequence[Mask],
+    constants: dict[str, np.ndarray],
+) -> int:
+    """The address of an FFI handler for a derivative by Enzyme.jl.
+
+    mode: "forward" or "reverse", with respect to the `active` inputs; all results are inexact.
+    batch: sizes; marks: for each operand the axes of the batch that it has.
+    constants: as for `compile_kernel`.
+    """
+    sizes = ",".join(map(str, batch)) or "-"
+    masks = ",".join("".join("1" if m else "0" for m in mark) for mark in marks) if batch else "-"
+    how = (mode, _digits(active), sizes, masks)
+    key = ":".join((program.digest, *how))
+    return int(_ask("enzyme", program, key, *how, _references(constants)))
+
+
 @functools.lru_cache(maxsize=4096)
 def _jvp(program: Program, active: Mask, optimize: bool) -> Program:
     return _program(program, _ask("jvp", program, _digits(active), _flag(optimize)))
@@ -165,6 +188,8 @@ def _ask(command: str, program: Program, *arguments: str) -> str:
 
 
 def _translated(error: errors.JuliaError, command: str) -> errors.PyBridgeError:
+    if error.kind == ENZYME_FAILED:
+        return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
     kind = _KINDS.get(error.kind)
     if kind is None:
         return error

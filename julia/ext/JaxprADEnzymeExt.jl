@@ -4,5 +4,7 @@ module JaxprADEnzymeExt
 using Enzyme: Enzyme, Const, Duplicated, Forward, Reverse, autodiff
 
 include("functions.jl")
+include("programs.jl")
+include("rules.jl")
 
 end

@@ -115,6 +115,8 @@ include("codegen/add_window.jl")
 include("codegen/intrinsics.jl")
 include("codegen/assemble.jl")
 include("codegen/compile.jl")
+include("codegen/linked.jl")
+include("codegen/plain.jl")
 
 include("tokens.jl")
 include("parse.jl")
@@ -123,6 +125,7 @@ include("serve.jl")
 include("ffi/serve.jl")
 include("functions/Functions.jl")
 include("functions/serve.jl")
+include("codegen/derived.jl")
 include("workload.jl")
 
 end

@@ -1,10 +1,10 @@
 """The derivative engines, one file each; `ENGINES` has them in the order in which they are shown."""
 
-from . import enzyme_jax, jax_own, transpose
+from . import enzyme, enzyme_jax, jax_own, transpose
 from .engine import Engine, Options
 
 ENGINES: dict[str, Engine] = {
-    engine.name: engine for engine in (transpose.ENGINE, jax_own.ENGINE, enzyme_jax.ENGINE)
+    engine.name: engine for engine in (transpose.ENGINE, enzyme.ENGINE, jax_own.ENGINE, enzyme_jax.ENGINE)
 }
 
 __all__ = ["ENGINES", "Engine", "Options"]

@@ -1,0 +1,267 @@
+"""Programs differentiated by Enzyme.jl: the JAX primitives `enzyme_call` and `enzyme_derivative`.
+
+`enzyme_call` is the Program as a native kernel. Its JVP is `enzyme_derivative` in forward mode, which is
+linear in the tangents; the transpose of that is `enzyme_derivative` in reverse mode, and the other way
+round. What is differentiated a second time is differentiated as the derivative Program that JVP rules and
+transposition make of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from . import compat, native, primitive, transforms
+from .errors import EngineUnavailable, EnzymeError, NotDifferentiable
+from .functions.making import as_julia_error
+from .numerals import DTYPES
+from .program import Program, TensorType
+
+enzyme_call_p = Primitive("enzyme_call")
+enzyme_derivative_p = Primitive("enzyme_derivative")
+enzyme_call_p.multiple_results = enzyme_derivative_p.multiple_results = True
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """Operands: the Program's inputs, then tangents of the active ones, or cotangents of the results.
+
+    program: has inexact results alone.
+    mode: forward gives the results' tangents, reverse the active inputs' cotangents.
+    batch: the sizes of leading axes; each item is a call of its own. Results have them all.
+    marks: for each operand which of them it has.
+    """
+
+    program: Program
+    mode: Literal["forward", "reverse"]
+    active: tuple[int, ...]
+    batch: tuple[int, ...] = ()
+    marks: tuple[tuple[bool, ...], ...] = ()
+
+    @property
+    def active_types(self) -> list[TensorType]:
+        return [self.program.input_types[i] for i in self.active]
+
+    @property
+    def results(self) -> list[TensorType]:
+        return list(self.program.output_types if self.mode == "forward" else self.active_types)
+
+    @property
+    def count(self) -> int:
+        """Of the Program's inputs; linear is what comes after them."""
+        return len(self.program.inputs)
+
+    def mark(self, operand: int) -> tuple[bool, ...]:
+        return self.marks[operand] if self.batch else ()
+
+    def handler_name(self) -> str:
+        how = f"{self.mode}{self.active}{self.batch}{self.marks}"
+        return native.target_name(self.program, how)
+
+
+def call(program: Program, *args) -> list[Any]:
+    """The Program's results for arrays of exactly its input types."""
+    return enzyme_call_p.bind(*args, program=program)
+
+
+def derivative(d: Derivative, *args) -> list[Any]:
+    return enzyme_derivative_p.bind(*args, d=d)
+
+
+# Running
+
+
+@functools.lru_cache(maxsize=1024)
+def _jitted(p: Primitive, **params):
+    return jax.jit(functools.partial(p.bind, **params))
+
+
+@enzyme_call_p.def_impl
+def _call_impl(*args, program):
+    return list(_jitted(enzyme_call_p, program=program)(*args))
+
+
+@enzyme_derivative_p.def_impl
+def _derivative_impl(*args, d):
+    try:
+        # waits, because an error has to come from here, where it can be given its name
+        return list(jax.block_until_ready(_jitted(enzyme_derivative_p, d=d)(*args)))
+    except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
+        error = as_julia_error(failure)
+        if error is None:
+            raise
+        raise EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace) from None
+
+
+@enzyme_call_p.def_abstract_eval
+def _call_types(*avals, program):
+    return [compat.result_aval(t.shape, DTYPES[t.dtype], avals) for t in program.output_types]
+
+
+@enzyme_derivative_p.def_abstract_eval
+def _derivative_types(*avals, d):
+    return [compat.result_aval((*d.batch, *t.shape), DTYPES[t.dtype], avals) for t in d.results]
+
+
+def _lower_call(ctx, *operands, program):
+    _refuse_export(ctx, program)
+    return native.lower(ctx, program, operands)
+
+
+def _lower_derivative(ctx, *operands, d):
+    _refuse_export(ctx, d.program)
+    return jax.ffi.ffi_lowering(_target(d))(ctx, *operands)
+
+
+@functools.cache
+def _target(d: Derivative) -> str:
+    marks = [d.mark(k) for k in range(d.count + len(d.active if d.mode == "forward" else d.program.outputs))]
+    active = tuple(i in d.active for i in range(d.count))
+    handler = transforms.enzyme_handler(
+        d.program, d.mode, active, d.batch, marks, native.kept_constants(d.program)
+    )
+    name = d.handler_name()
+    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(handler), platform="cpu", api_version=1)
+    return name
+
+
+def _refuse_export(ctx, program: Program) -> None:
+    if compat.is_export(ctx):
+        raise EngineUnavailable(
+            f'{program.name} runs by engine="enzyme" as native code, which no export can hold'
+        )
+
+
+def _elsewhere(ctx, *operands, **params):
+    raise EngineUnavailable('engine="enzyme" works on the CPU alone; engine="transpose" works everywhere')
+
+
+for _p, _lower in ((enzyme_call_p, _lower_call), (enzyme_derivative_p, _lower_derivative)):
+    mlir.register_lowering(_p, _elsewhere)
+    mlir.register_lowering(_p, _lower, platform="cpu")
+
+
+# Differentiation
+
+
+def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program):
+    results = call(program, *primals)
+    active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
+    inexact = tuple(t.inexact for t in program.output_types)
+    moving = iter(())
+    if any(inexact):
+        smooth = _restricted(program, inexact)
+        moving = iter(
+            derivative(Derivative(smooth, "forward", active), *primals, *(tangents[i] for i in active))
+        )
+    return results, [next(moving) if i else _no_tangent(y) for i, y in zip(inexact, results, strict=True)]
+
+
+def _restricted(program: Program, kept: Sequence[bool]) -> Program:
+    """The Program with some of its results."""
+    return replace(program, outputs=tuple(y for y, k in zip(program.outputs, kept, strict=True) if k))
+
+
+def _derivative_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, d: Derivative):
+    n = d.count
+    terms = []
+    if not all(map(_is_zero, tangents[n:])):
+        terms.append(derivative(d, *primals[:n], *map(_instantiated, tangents[n:], primals[n:])))
+    moving = [i for i in range(n) if not _is_zero(tangents[i])]
+    if moving:
+
+        def of_moving(*moved):
+            args = list(primals)
+            for i, x in zip(moving, moved, strict=True):
+                args[i] = x
+            return by_transposition(d)(*args)
+
+        terms.append(
+            jax.jvp(of_moving, tuple(primals[i] for i in moving), tuple(tangents[i] for i in moving))[1]
+        )
+    sums = [functools.reduce(jnp.add, column) for column in zip(*terms, strict=True)]
+    return derivative(d, *primals), sums
+
+
+def by_transposition(d: Derivative) -> Callable[..., list[Any]]:
+    """The same as a Program that the transpose engine makes, and differentiates."""
+    if d.mode == "forward":
+        both = transforms.jvp(d.program, d.active, optimize=True)
+        program = replace(both, outputs=both.outputs[len(d.program.outputs) :])
+    else:
+        program = transforms.vjp(d.program, d.active, optimize=True)
+    f: Callable = functools.partial(primitive.call, program, execute="auto")
+    for k in reversed(range(len(d.batch))):
+        f = jax.vmap(f, in_axes=tuple(0 if mark[k] else None for mark in d.marks))
+    return f
+
+
+def _derivative_transpose(cotangents: Sequence[Any], *args, d: Derivative):
+    n = d.count
+    if any(map(ad.is_undefined_primal, args[:n])):
+        raise NotDifferentiable(f"a derivative of {d.program.name} is linear in tangents alone")
+    given = [not _is_zero(ct) for ct in cotangents]
+    if d.mode == "forward":
+        back = replace(d, mode="reverse", program=_restricted(d.program, given))
+    else:
+        back = replace(d, mode="forward", active=tuple(i for i, g in zip(d.active, given, strict=True) if g))
+    whole = (True,) * len(d.batch)
+    if d.batch:
+        back = replace(back, marks=(*d.marks[:n], *(whole for g in given if g)))
+    found = derivative(back, *args[:n], *(ct for ct, g in zip(cotangents, given, strict=True) if g))
+    linear = [
+        compat.varying_like(_summed(y, d.mark(k)), x.aval) if ad.is_undefined_primal(x) else None
+        for k, (x, y) in enumerate(zip(args[n:], found, strict=True), n)
+    ]
+    return [None] * n + linear
+
+
+def _summed(x: Any, mark: tuple[bool, ...]) -> Any:
+    """What all items of a batch share gets the sum of their cotangents."""
+    shared = tuple(k for k, own in enumerate(mark) if not own)
+    return x.sum(shared) if shared else x
+
+
+def _no_tangent(y: Any) -> ad.Zero:
+    return ad.Zero(jax.typeof(y).to_tangent_aval())
+
+
+def _is_zero(tangent: Any) -> bool:
+    return type(tangent) is ad.Zero or getattr(tangent, "dtype", None) == jax.dtypes.float0
+
+
+def _instantiated(tangent: Any, primal: Any) -> Any:
+    return jnp.zeros(jnp.shape(primal), primal.dtype) if _is_zero(tangent) else tangent
+
+
+ad.primitive_jvps[enzyme_call_p] = _call_jvp
+ad.primitive_jvps[enzyme_derivative_p] = _derivative_jvp
+ad.primitive_transposes[enzyme_derivative_p] = _derivative_transpose
+
+
+# Batching: the Program itself is batched as in `julia_call`; a derivative runs once for each item.
+
+
+def _batch_call(args: Sequence[Any], dims: Sequence[Any], *, program: Program):
+    batched, hoisted = primitive.batched(program, args, dims)
+    results = call(batched, *hoisted, *args)
+    return results, [0] * len(results)
+
+
+def _batch_derivative(args: Sequence[Any], dims: Sequence[Any], *, d: Derivative):
+    size = next(x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)
+    moved = [x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)]
+    marks = tuple((dim is not None, *d.mark(k)) for k, dim in enumerate(dims))
+    results = derivative(replace(d, batch=(size, *d.batch), marks=marks), *moved)
+    return results, [0] * len(results)
+
+
+batching.primitive_batchers[enzyme_call_p] = _batch_call
+batching.primitive_batchers[enzyme_derivative_p] = _batch_derivative
