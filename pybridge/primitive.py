@@ -128,8 +128,8 @@ class _Split:
 
 
 @functools.lru_cache(maxsize=1024)
-def _split(program: Program, active: tuple[int, ...]) -> _Split:
-    lin = transforms.linearize(program, active, optimize=True)
+def _split(program: Program, active: tuple[int, ...], recompute: bool) -> _Split:
+    lin = transforms.linearize(program, active, optimize=True, recompute=recompute)
     count = len(lin.known.outputs) - lin.residuals
     outputs = list(lin.known.outputs[:count])
     places = {
@@ -143,16 +143,18 @@ def _split(program: Program, active: tuple[int, ...]) -> _Split:
     return _Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, **how):
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, **how):
     active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
-    split = _split(program, active)
-    known = call(split.known, *primals, **how)
+    # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
+    split = _split(program, active, recompute=execute != "xla")
+    known = call(split.known, *primals, execute=execute, **how)
     values = [*primals, *known]
     moving = (
         call(
             split.linear,
             *(values[i] for i in split.residuals),
             *(tangents[i] for i in active),
+            execute=execute,
             **how,
         )
         if any(split.has_tangent)

@@ -61,10 +61,17 @@ def jvp(program: Program, active: Iterable[int] | None = None, *, optimize: bool
 
 
 def linearize(
-    program: Program, active: Iterable[int] | None = None, *, optimize: bool = False
+    program: Program,
+    active: Iterable[int] | None = None,
+    *,
+    optimize: bool = False,
+    recompute: bool = False,
 ) -> Linearization:
-    """The Program split into a known part and a part linear in the tangents of the active inputs."""
-    return _linearize(program, _active(program, active), optimize)
+    """The Program split into a known part and a part linear in the tangents of the active inputs.
+
+    recompute: the linear part computes large residuals again where that is cheap, which saves their memory.
+    """
+    return _linearize(program, _active(program, active), optimize, recompute)
 
 
 def transpose(
@@ -151,8 +158,9 @@ def _jvp(program: Program, active: Mask, optimize: bool) -> Program:
 
 
 @functools.lru_cache(maxsize=4096)
-def _linearize(program: Program, active: Mask, optimize: bool) -> Linearization:
-    head, _, text = _ask("linearize", program, _digits(active), _flag(optimize)).partition("\n")
+def _linearize(program: Program, active: Mask, optimize: bool, recompute: bool) -> Linearization:
+    flags = [_flag(optimize), "recompute" if recompute else ""]
+    head, _, text = _ask("linearize", program, _digits(active), *flags).partition("\n")
     mask, residuals = head.removeprefix("m").split()
     known, linear = parse_all(text, program.constants)
     return Linearization(known, linear, tuple(digit == "1" for digit in mask), int(residuals))
