@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pybridge.errors import JuliaUnusable
-from pybridge.julia import signals
+from pybridge.julia import openblas, signals
 from pybridge.julia.hosted import Hosted
 from pybridge.julia.libjulia import LibJulia
 from pybridge.julia.probe import Installation
@@ -33,7 +33,7 @@ def _start(julia: Installation) -> Hosted:
     # jl_init fixes the number of threads: say it, rather than leave it to a version's default
     threads = os.environ.get("JULIA_NUM_THREADS", "1")
     library = LibJulia(julia.libjulia)
-    with stdio_blocking(), signals.pythons_kept():
+    with stdio_blocking(), signals.pythons_kept(), openblas.told_the_processor(julia):
         library.initialise(
             julia.bindir, julia.image, [f"--threads={threads}", "--handle-signals=yes", "--startup-file=no"]
         )
