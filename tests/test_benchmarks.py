@@ -49,7 +49,7 @@ def test_row_of_new_processes_has_the_same_gradient_on_all_sides(case):
 def test_names_are_unique_and_every_row_has_rivals():
     names = [case.name for case in CASES]
     assert len(set(names)) == len(names)
-    return [pytest.param(case, id=case.name) for case in CASES if case.make]
+    for case in CASES:
         assert case.rivals, case.name
         assert (case.make is None) != (case.cold is None), case.name
 
