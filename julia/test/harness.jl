@@ -2,10 +2,13 @@
 # (`harness_test.jl`); `check` runs them all on one Program.
 
 using JaxprAD, Test, Random
-using JaxprAD: Program, parse_program, typecheck, jvp, linearize, vjp, program_text, isinexact, dtype, aval
+import JaxprAD: Program, parse_program, typecheck, jvp, linearize, vjp, program_text, isinexact, dtype, aval
 
 "A Program from its signature and body: `program(\"(%0: f64[3]) { %1: f64[3] = sin %0 return %1 }\")`."
 program(text) = parse_program(startswith(text, "pybridge") ? text : "pybridge 1\nprogram f" * text)
+
+"JaxprAD's primitives, without those that tests define."
+const OWN_PRIMITIVES = collect(values(JaxprAD.PRIMITIVES))
 
 name_of(e::JaxprAD.Equation) = JaxprAD.name(e.op)
 

@@ -8,10 +8,23 @@ const FILES = ["harness_test", "codegen/harness_test", "codegen/kernels", "math/
                "rules/eigh", "rules/qr", "rules/svd", "rules/lu", "rules/eig", "rules/reflections", "rules/tridiagonal_solve", "rules/linear_solve", "rules/threefry", "rules/fourier", "rules/generators", "rules/remat", "rules/custom",
                "rules/cond", "rules/scan", "rules/while", "transforms/partial_eval", "transforms/recompute", "transforms/optimize", "dims", "text", "serve", "ffi/handler", "ffi/heap", "ffi/pool"]
 
+# Each file is a module of its own, which has what harness.jl defines and imports.
+const SHARED = [n for n in names(Main; all = true, imported = true) if isdefined(Main, n) && !startswith(string(n), '#') && !(n in names(Core)) && n !== :Main]
+
+function include_apart(file)
+    apart = Module(Symbol(replace(file, '/' => '_')))
+    Core.eval(apart, :(using JaxprAD, Test, Random))
+    Core.eval(apart, :(include(path) = Base.include($apart, path)))
+    for n in SHARED
+        n in (:eval, :include, :JaxprAD, :Test, :Random) || Core.eval(apart, :(import Main: $n))
+    end
+    Base.include(apart, joinpath(@__DIR__, "$file.jl"))
+end
+
 @testset "JaxprAD" begin
     for file in (isempty(ARGS) ? FILES : map(f -> replace(f, r"\.jl$" => ""), ARGS))
         @testset "$file" begin
-            include("$file.jl")
+            include_apart(file)
         end
     end
 end

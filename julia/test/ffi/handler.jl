@@ -3,6 +3,7 @@
 using JaxprAD: FFI
 using JaxprAD.FFI: FFIApi, FFIApiVersion, FFIBuffer, FFICallFrame, FFIList, FFIAttributes, FFIErrorCreate, FFIMetadata, FFIExtension,
     FFIMetadataExtension
+include("fake_api.jl")
 
 "The last message given to XLA's Error_Create."
 const MESSAGE = Ref("")
@@ -11,10 +12,6 @@ function keep_message(arguments::Ptr{FFIErrorCreate})::Ptr{Cvoid}
     MESSAGE[] = string(a.code, " ", unsafe_string(a.message))
     Ptr{Cvoid}(1)
 end
-
-# field names -> values of an FFIApi that offers these functions only
-fake_api(; functions...) = FFIApi((haskey(functions, f) ? functions[f] : f === :struct_size ? sizeof(FFIApi) :
-    f === :version ? FFIApiVersion(sizeof(FFIApiVersion), C_NULL, 0, 3) : C_NULL for f in fieldnames(FFIApi))...)
 
 "Calls a kernel's handler with buffers of these types; the error's message, or nothing."
 function call_handler(handler, operands, results; stage = FFI.EXECUTE_STAGE, api = Ref(fake_api(error_create = @cfunction(keep_message, Ptr{Cvoid}, (Ptr{FFIErrorCreate},)))))
