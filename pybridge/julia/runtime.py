@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from pybridge.julia.control import Control
 from pybridge.julia.discovery import Discovery, Host, find
 from pybridge.julia.hosted import Hosted, Service
 from pybridge.julia.probe import Installation
+
+
+_LAST_WORDS = 0.3  # seconds that daemon threads have at exit to return from what was refused
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,12 @@ class Runtime:
             if stream is not None:
                 stream.flush()
         live.control.close()
+        # A thread whose kernel was refused has an exception to raise. If it came to ask for Python's lock only
+        # once the interpreter is gone, Python would end it inside jaxlib, which ends the process.
+        deadline = time.monotonic() + _LAST_WORDS
+        for thread in threading.enumerate():
+            if thread.daemon:
+                thread.join(max(0.0, deadline - time.monotonic()))
 
     def _forked(self) -> bool:
         return self._live is not None and os.getpid() != self._owner
