@@ -18,7 +18,6 @@ from pybridge.julia.discovery import Discovery, Host, find
 from pybridge.julia.hosted import Hosted, Service
 from pybridge.julia.probe import Installation
 
-
 _LAST_WORDS = 0.3  # seconds that daemon threads have at exit to return from what was refused
 
 
