@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -140,12 +141,14 @@ class Runtime:
             if stream is not None:
                 stream.flush()
         live.control.close()
-        # A thread whose kernel was refused has an exception to raise. If it came to ask for Python's lock only
-        # once the interpreter is gone, Python would end it inside jaxlib, which ends the process.
+        # A thread whose kernel was refused has an exception to raise. Asking for Python's lock only once the
+        # interpreter is gone, it would be ended inside jaxlib, and with it the process.
         deadline = time.monotonic() + _LAST_WORDS
         for thread in threading.enumerate():
-            if thread.daemon:
-                thread.join(max(0.0, deadline - time.monotonic()))
+            # Threads that are not Python's, which have only called it, cannot be joined.
+            with contextlib.suppress(AssertionError, RuntimeError):
+                if thread.daemon:
+                    thread.join(max(0.0, deadline - time.monotonic()))
 
     def _forked(self) -> bool:
         return self._live is not None and os.getpid() != self._owner
