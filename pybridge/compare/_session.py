@@ -191,6 +191,7 @@ def _equations(name: str, task: Problem) -> int | None:
 
 def _unavailable(name: str) -> str | None:
     try:
-        return ENGINES[name].unavailable()
+        missing = ENGINES[name].unavailable()
+        return None if missing is None else str(missing)
     except Exception as reason:
         return first_line(reason)

@@ -64,3 +64,10 @@ def test_calls_are_timed_in_turns():
     assert len(times) == 2 and all(t > 0 for t in times)
     runs = [name for i, name in enumerate(order) if i == 0 or order[i - 1] != name]
     assert runs == ["a", "b"] * 3  # once to see how long each takes, then twice
+
+
+def test_an_engine_that_is_missing_is_reported_as_text(monkeypatch):
+    missing = dataclasses.replace(ENGINES["enzyme-jax"], unavailable=lambda: pb.EngineUnavailable("no such package"))
+    monkeypatch.setitem(ENGINES, "enzyme-jax", missing)
+    report = json.loads(pb.compare(lambda x: x * 2.0, 1.0, engines=["jax", "enzyme-jax"], repeats=1).to_json())
+    assert "no such package" in json.dumps(report)
