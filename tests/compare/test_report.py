@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -11,8 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import pybridge as pb
 from pybridge.compare import count_equations
 from pybridge.compare._timing import interleaved
+from pybridge.engines import ENGINES
 
 AFTER_JULIA = """
 import sys
@@ -67,7 +71,11 @@ def test_calls_are_timed_in_turns():
 
 
 def test_an_engine_that_is_missing_is_reported_as_text(monkeypatch):
-    missing = dataclasses.replace(ENGINES["enzyme-jax"], unavailable=lambda: pb.EngineUnavailable("no such package"))
+    missing = dataclasses.replace(
+        ENGINES["enzyme-jax"], unavailable=lambda: pb.EngineUnavailable("no such package")
+    )
     monkeypatch.setitem(ENGINES, "enzyme-jax", missing)
-    report = json.loads(pb.compare(lambda x: x * 2.0, 1.0, engines=["jax", "enzyme-jax"], repeats=1).to_json())
+    report = json.loads(
+        pb.compare(lambda x: x * 2.0, 1.0, engines=["jax", "enzyme-jax"], repeats=1).to_json()
+    )
     assert "no such package" in json.dumps(report)
