@@ -51,11 +51,7 @@ function multiply_in_loops!(s::Frame, e)
         fill_memory!(s, m, zero(A))
         emit_nest!(s, domain, Store[], [Reduce(product, primitive(:reduce_sum), A, collect(Bool, reduced), m.pointer, Affine(strides, 0, []), :none)])
     end
-    A === dtype(v) && return into(memory!(s, v))
-    with_memory(s, TensorType(A, shape(v))) do m
-        into(m)
-        narrow!(s, v, m)
-    end
+    in_accumulators!(into, s, v, A)
 end
 
 "The order of the loops: what is contiguous in memory runs innermost."
