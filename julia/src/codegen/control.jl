@@ -51,7 +51,7 @@ function finish_carry!(s::Frame, v::Var, c::Carry)
     c.next === nothing && return s.storages[v] = c.now
     g = s.generator
     body = block(g) do
-        counted_loop!(g, size_of(shape(v)); annotations = (Symbol("julia.simdloop"), Symbol("julia.ivdep"))) do i
+        vector_loop!(g, size_of(shape(v))) do i
             emit_code!(g, :($(unsafe_store!)($(c.home.pointer), $(unsafe_load)($(c.now.pointer), $i + 1), $i + 1)))
         end
     end
