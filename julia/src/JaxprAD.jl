@@ -91,6 +91,7 @@ include("ffi/FFI.jl")
 
 include("codegen/generator.jl")
 include("codegen/loops.jl")
+include("codegen/inland.jl")
 include("codegen/parallel.jl")
 include("codegen/guard.jl")
 include("codegen/plan.jl")

@@ -108,7 +108,7 @@ function threads_lowered!(definitions, p::Parallel, g, name)
         end),
         :(const $pointer = @cfunction($f, Cvoid, (Int, Ptr{UInt8})))))
     Expr(:block, (put_slot(v, k, g.types) for (k, v) in enumerate(needs))...,
-         :($(parallel_for)(pool, $(p.chunks), $pointer, convert(Ptr{Cvoid}, $CONTEXT))))
+         :($(parallel_for)(pool, $(p.chunks), $(GlobalRef(Kernels, pointer)), convert(Ptr{Cvoid}, $CONTEXT))))
 end
 holds_parallel(ex) = ex isa Parallel || (ex isa Expr && any(holds_parallel, ex.args))
 

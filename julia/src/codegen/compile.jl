@@ -12,9 +12,13 @@ struct Kernel
     source::Expr
 end
 
-"Where the modules that hold compiled kernels hang."
+"Where compiled kernels hang."
 module Kernels
 Base.Experimental.@optlevel 3
+"Parts of long code that have no loops: they gain little from what LLVM would take most time for."
+module Straight
+Base.Experimental.@optlevel 1
+end
 end
 const COUNT = Ref(0)
 
@@ -25,13 +29,21 @@ Native code for a Program. Throws `UnsupportedPrimitive` where a primitive has n
 dimensions."""
 function compile(p::Program)
     definitions, workspace = kernel_code(p)
-    local f
-    for definition in definitions
-        f = Core.eval(Kernels, definition)
-    end
+    foreach(d -> define(d, !holds_loop(d)), definitions[1:end-1])
+    f = define(definitions[end], false)
     pointer = Core.eval(Kernels, :(@cfunction($f, Cvoid, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
     Kernel(pointer, workspace, Expr(:block, definitions...))
 end
+
+function define(definition, straight)
+    f = Core.eval(straight ? Kernels.Straight : Kernels, definition)
+    straight && Core.eval(Kernels, :(const $(nameof(f)) = $f))
+    # One by one: LLVM takes several times as long for all of them in one module.
+    f isa Function && precompile(f, Tuple(fieldtypes(first(methods(f)).sig)[2:end]))
+    f
+end
+holds_loop(ex) = false
+holds_loop(ex::Expr) = ex.head in (:while, :toplevel) || any(holds_loop, ex.args)
 
 "The definitions of a kernel's functions, the kernel itself last, and its workspace in bytes."
 function kernel_code(p::Program)
@@ -56,10 +68,6 @@ function operand!(g::Generator, v::Var, k)
     pointer = buffer!(g, dtype(v), :operands, k)
     isscalar(v) ? Register(local!(g, dtype(v), :($(unsafe_load)($pointer)))) : Memory(pointer, aval(v), false)
 end
-
-# XLA_FFI_Buffer: struct_size, extension, dtype, then the data.
-const DATA_OFFSET = 24
-buffer_data(::Type{T}, list::Ptr{Ptr{Cvoid}}, k::Int) where {T} = unsafe_load(Ptr{Ptr{T}}(unsafe_load(list, k) + DATA_OFFSET))
 
 """
     run(kernel, program, x) -> results

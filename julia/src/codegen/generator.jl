@@ -62,6 +62,11 @@ function pointer_at!(g::Generator, T::DataType, part::Part)
 end
 as_pointer(::Type{T}, base::Ptr{UInt8}, offset::Int) where {T} = convert(Ptr{T}, base + offset)
 
+# XLA_FFI_Buffer: struct_size, extension, dtype, then the data.
+const DATA_OFFSET = 24
+"The elements of buffer `k` of a list of XLA's."
+buffer_data(::Type{T}, list::Ptr{Ptr{Cvoid}}, k::Int) where {T} = unsafe_load(Ptr{Ptr{T}}(unsafe_load(list, k) + DATA_OFFSET))
+
 bytes(type::TensorType) = Int(size_of(type.shape)) * sizeof(type.dtype)
 
 """

@@ -46,3 +46,10 @@ end
 # A value said to be of the type that it has.
 lean_call(::typeof(stored), x, T) = x[1] === T[2] ? (x[2], T[2]) : (first(plain_call(stored, x)), x[1] isa DataType ? x[1] : nothing)
 lean_call(::typeof(working), x, T) = T[1] in (Float32, Float64) ? (x[1], T[1]) : plain_call(working, x)
+lean_call(::typeof(buffer_data), x, T) = x[1] isa DataType ? (buffer_address(x...), Ptr{x[1]}) : plain_call(buffer_data, x)
+function buffer_address(T, list, k)
+    address(p) = :($(Core.Intrinsics.bitcast)(UInt, $p))
+    buffer = :($(Core.Intrinsics.pointerref)($list, $k, 1))
+    field = :($(Core.Intrinsics.add_int)($(address(buffer)), $(UInt(DATA_OFFSET))))
+    :($(Core.Intrinsics.pointerref)($(Core.Intrinsics.bitcast)($(Ptr{Ptr{T}}), $field), 1, 1))
+end

@@ -21,13 +21,18 @@ struct Reduce
     total::Symbol
 end
 
-"The nest's body for a part of the last axis, and the values of its stores and reductions."
+"""
+The nest's body for a part of the last axis, and the values of its stores and reductions. `inland` is a simpler body for rows away from
+the edges of padded arrays, with what must hold there.
+"""
 struct RowPart
     inner::UnitRange{Int}
     steps::Vector{Tuple{Symbol,Step,DataType}}
     stores::Vector{Any}
     reduces::Vector{Any}
+    inland::Any
 end
+RowPart(inner, steps, stores, reduces) = RowPart(inner, steps, stores, reduces, nothing)
 
 "More conditions than this along the last axis are decided at run time."
 const MOST_PARTS = 9
@@ -48,14 +53,14 @@ function built_parts(s, domain, stores, reduces, roots)
     whole = 0:last_size(domain)-1
     nest, part = built(s, domain, whole, stores, reduces, roots)
     breaks = sort!(unique(nest.breaks))
-    (isempty(breaks) || length(breaks) >= MOST_PARTS) && return [part]
+    length(breaks) >= MOST_PARTS && return [part]
     starts = vcat(0, breaks)
     stops = vcat(breaks, length(whole)) .- 1
-    [built(s, domain, a:b, stores, reduces, roots)[2] for (a, b) in zip(starts, stops)]
+    [with_inland(s, domain, a:b, stores, reduces, roots) for (a, b) in zip(starts, stops)]
 end
 
-function built(s, domain, inner, stores, reduces, roots)
-    nest = Nest(s, domain, inner, roots)
+function built(s, domain, inner, stores, reduces, roots; inland = false)
+    nest = Nest(s, domain, inner, roots; inland = inland)
     value(a) = pointwise(nest, a, identity_index(nest))
     stored_values = Any[value(x.value) for x in stores]
     nest, RowPart(inner, nest.steps, stored_values, Any[value(x.value) for x in reduces])
@@ -71,7 +76,7 @@ function collapsed(domain, parts, stores, reduces)
         all(joins, positions(parts, stores, reduces)) && all(r -> joins_axes(r, domain, k), reduces) || continue
         merged(a::Affine) = Affine(n == 1 ? deleteat!(copy(a.coefs), k + 1) : deleteat!(copy(a.coefs), k), a.offset, a.dynamic)
         marks(r) = deleteat!(copy(r.reduced), n == 1 ? k + 1 : k)
-        parts = [RowPart(k + 1 < length(domain) ? p.inner : 0:domain[k]*n-1, [(v, moved(merged, st), T) for (v, st, T) in p.steps], p.stores, p.reduces) for p in parts]
+        parts = [moved(merged, p, k + 1 < length(domain) ? p.inner : 0:domain[k]*n-1) for p in parts]
         stores = [Store(x.value, x.pointer, x.type, merged(x.at)) for x in stores]
         reduces = [Reduce(x.value, x.op, x.type, marks(x), x.pointer, merged(x.at), x.total) for x in reduces]
         domain = vcat(domain[1:k-1], domain[k] * n, domain[k+2:end])
@@ -80,8 +85,10 @@ function collapsed(domain, parts, stores, reduces)
 end
 joins_axes(r::Reduce, domain, k) = domain[k] == 1 || domain[k+1] == 1 || r.reduced[k] == r.reduced[k+1]
 
-positions(parts, stores, reduces) = Affine[(st.at for p in parts for (_, st, _) in p.steps if !(st isa Apply))...,
-                                           (x.at for x in stores)..., (x.at for x in reduces)...]
+positions(parts, stores, reduces) = Affine[Iterators.flatten(map(positions, parts))..., (x.at for x in stores)..., (x.at for x in reduces)...]
+positions(p::RowPart) = Affine[(st.at for (_, st, _) in p.steps if !(st isa Apply))..., positions(p.inland)...]
+moved(f, p::RowPart, inner = p.inner) =
+    RowPart(inner, [(v, moved(f, st), T) for (v, st, T) in p.steps], p.stores, p.reduces, moved(f, p.inland, inner))
 moved(f, s::Load) = Load(s.pointer, f(s.at))
 moved(f, s::Position) = Position(f(s.at))
 moved(f, s::Apply) = s
@@ -92,7 +99,7 @@ moved(f, s::Apply) = s
 The axes put in the order in which most of memory is passed in sequence: the last becomes the one along which most accesses are
 contiguous, stores counting more, and before it comes the one along which others are, if any."""
 function in_memory_order(domain, parts, stores, reduces)
-    (length(domain) < 2 || length(parts) > 1) && return domain, parts, stores, reduces
+    (length(domain) < 2 || length(parts) > 1 || any(p -> p.inland !== nothing, parts)) && return domain, parts, stores, reduces
     gains = [contiguous_accesses(k, parts, stores, reduces) for k in eachindex(domain)]
     inner = gains[end] == maximum(gains) ? length(domain) : argmax(gains)
     others = [k for k in eachindex(domain) if k != inner]
@@ -100,7 +107,7 @@ function in_memory_order(domain, parts, stores, reduces)
     permuted = vcat([k for k in others if k != next], next, inner)
     permuted == collect(eachindex(domain)) && return domain, parts, stores, reduces
     f(a::Affine) = Affine(a.coefs[permuted], a.offset, a.dynamic)
-    domain[permuted], [RowPart(0:domain[inner]-1, [(v, moved(f, st), T) for (v, st, T) in p.steps], p.stores, p.reduces) for p in parts],
+    domain[permuted], [moved(f, p, 0:domain[inner]-1) for p in parts],
         [Store(x.value, x.pointer, x.type, f(x.at)) for x in stores],
         [Reduce(x.value, x.op, x.type, x.reduced[permuted], x.pointer, f(x.at), x.total) for x in reduces]
 end
@@ -163,8 +170,10 @@ function write_sums!(g, parts, stores, reduces, along, checks, variables, from, 
     sums = IdDict{Reduce,Symbol}(r => local!(g, lane(r.op, r.type), lane_start(r)) for r in along)
     for part in parts
         first_, stop = something(from, first(part.inner)), something(to, last(part.inner) + 1)
-        write_checked!(g, part, checks, variables, first_, stop) do chosen
-            write_inner!(g, chosen, stores, reduces, sums, variables, first_, stop)
+        write_inland!(g, part, variables) do here
+            write_checked!(g, here, checks, variables, first_, stop) do chosen
+                write_inner!(g, chosen, stores, reduces, sums, variables, first_, stop)
+            end
         end
     end
     for r in along

@@ -24,7 +24,8 @@ Base.hash(s::Position, h::UInt) = hash(s.at, h)
 The body of a loop nest over `domain`, while it is being built for the part `inner` of the last axis.
 
 `breaks` collects the places along the last axis where a condition (such as the edge of a padded array) changes: between two of them it
-is known. `roots` are the variables in memory that this very nest computes: at its own point it has their values at hand.
+is known. `edges` collects the conditions on the other axes, as positions and the sizes that they stay below; where `inland`, these are
+taken to hold. `roots` are the variables in memory that this very nest computes: at its own point it has their values at hand.
 """
 struct Nest
     frame::Any
@@ -33,10 +34,12 @@ struct Nest
     steps::Vector{Tuple{Symbol,Step,DataType}}
     known::Dict{Any,Any}
     breaks::Vector{Int}
+    edges::Vector{Tuple{Affine,Int}}
+    inland::Bool
     roots::IdDict{Var,Equation}
 end
-Nest(frame, domain, inner = 0:last_size(domain)-1, roots = IdDict{Var,Equation}()) =
-    Nest(frame, domain, inner, [], Dict{Any,Any}(), Int[], roots)
+Nest(frame, domain, inner = 0:last_size(domain)-1, roots = IdDict{Var,Equation}(); inland = false) =
+    Nest(frame, domain, inner, [], Dict{Any,Any}(), Int[], [], inland, roots)
 last_size(domain) = isempty(domain) ? 1 : domain[end]
 rank(n::Nest) = length(n.domain)
 
@@ -118,6 +121,8 @@ function inside(n::Nest, index::Vector{Affine}, sizes)
             0 <= from && to < size && continue
             (to < 0 || from >= size) && return false, safe
             note_breaks!(n, a, size)
+            a.coefs[end] == 0 && !((a, size) in n.edges) && push!(n.edges, (a, size))
+            a.coefs[end] == 0 && n.inland && continue
         end
         at = position_symbol(n, a)
         here = apply!(n, within_bounds, Bool, at, size)

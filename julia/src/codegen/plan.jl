@@ -77,7 +77,7 @@ function wants_memory(v::Var, consumers, cost)
     for (e, k) in consumers
         (isreduction(e) || (isfusable(e.op, e) && ispointwise(e.op))) && continue
         reads_elements(e.op, e, k) || return true
-        any(o -> size_of(shape(o)) > size_of(shape(v)), e.outputs) && cost >= CHEAP && return true
+        any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP && return true
         elsewhere += 1
     end
     elsewhere > 0 && length(consumers) > 1 && cost * length(consumers) > AFFORDABLE

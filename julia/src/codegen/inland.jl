@@ -1,0 +1,29 @@
+# Rows away from the edges of padded arrays: a row asks once whether it is one, and its points need not ask.
+
+"A simpler body, and the positions that must be in 0 … size - 1 for it, the same along a whole row."
+struct Inland
+    edges::Vector{Tuple{Affine,Int}}
+    part::RowPart
+end
+positions(::Nothing) = Affine[]
+positions(x::Inland) = Affine[(a for (a, _) in x.edges)..., positions(x.part)...]
+moved(f, ::Nothing, inner) = nothing
+moved(f, x::Inland, inner) = Inland([(f(a), size) for (a, size) in x.edges], moved(f, x.part, inner))
+
+"The body for a part of the last axis, with one for rows inland if there are conditions on the other axes."
+function with_inland(s, domain, inner, stores, reduces, roots)
+    nest, part = built(s, domain, inner, stores, reduces, roots)
+    (isempty(nest.edges) || length(inner) == 1 || !isempty(guards(part))) && return part
+    _, simple = built(s, domain, inner, stores, reduces, roots; inland = true)
+    RowPart(part.inner, part.steps, part.stores, part.reduces, Inland(nest.edges, simple))
+end
+
+"Writes what `f(part)` writes, for the body that the row needs."
+write_inland!(f, g::Generator, part::RowPart, variables) = write_inland!(f, g, part, part.inland, variables)
+write_inland!(f, g, part, ::Nothing, variables) = f(part)
+function write_inland!(f, g, part, x::Inland, variables)
+    row = vcat(variables, 0)
+    inside = foldl((p, q) -> :($(&)($p, $q)), Any[:($(within_bounds)($(expression(a, row)), $size)) for (a, size) in x.edges])
+    simple, general = block(() -> f(x.part), g), block(() -> f(part), g)
+    emit_code!(g, Expr(:if, inside, simple, general))
+end

@@ -1,0 +1,39 @@
+# Loop nests that look at their position: padded arrays read beside their edges.
+
+"The gradient of the sum of squared differences along every axis: an array of which each element reads its neighbours, where there are any."
+function neighbours(n::Vector{Int}, T = "f64")
+    list(x) = "[" * join(x, ", ") * "]"
+    type(x) = "$T[" * join(x, ",") * "]"
+    none, ones_, lines, k = zeros(Int, length(n)), ones(Int, length(n)), String[], 0
+    add(type_, ex) = (push!(lines, "%$(k += 1): $type_ = $ex"); "%$k")
+    sum_ = "%0"
+    for (axis, m) in enumerate(n)
+        step = [i == axis ? 1 : 0 for i in eachindex(n)]
+        shorter = max.(n .- step, 0)
+        after = add(type(shorter), "slice %0 {start=$(list(min.(step, n))), limit=$(list(n)), strides=$(list(ones_))}")
+        before = add(type(shorter), "slice %0 {start=$(list(none)), limit=$(list(shorter)), strides=$(list(ones_))}")
+        d = add(type(shorter), "sub $after $before")
+        for (low, high, op) in ((none, n .- shorter, "sub"), (n .- shorter, none, "add"))
+            padded = add(type(n), "pad $d 0.0:$T {low=$(list(low)), high=$(list(high)), interior=$(list(none))}")
+            sum_ = add(type(n), "$op $sum_ $padded")
+        end
+    end
+    "(%0: $(type(n))) { $(join(lines, "\n")) return $sum_ }"
+end
+
+@testset "neighbours in an array of $n" for n in ([5], [2, 7], [1, 4], [3, 1], [4, 5, 6], [2, 2, 2], [3, 4, 3, 5], [40, 30, 33])
+    @test native_agrees(neighbours(n), randn(Tuple(reverse(n))))
+    @test heap_free(neighbours(n))
+end
+
+@testset "rows away from the edges are free of conditions" begin
+    s, p = JaxprAD.Frame(JaxprAD.Generator(1)), program(neighbours([4, 5, 6]))
+    for (k, e) in enumerate(p.equations), v in e.outputs; s.storages[v] = JaxprAD.Virtual(e, 1); end
+    s.storages[p.inputs[1]] = JaxprAD.Memory(:x, aval(p.inputs[1]), false)
+    parts = JaxprAD.built_parts(s, [4, 5, 6], [JaxprAD.whole_store(JaxprAD.Memory(:y, aval(p.outputs[1]), true), p.outputs[1])], [],
+                                IdDict{JaxprAD.Var,JaxprAD.Equation}())
+    @test map(part -> part.inner, parts) == [0:0, 1:4, 5:5]
+    asks(part) = any(st -> st isa JaxprAD.Apply && st.f === JaxprAD.within_bounds, [st for (_, st, _) in part.steps])
+    @test asks(parts[2]) && !asks(parts[2].inland.part)
+    @test length(parts[2].inland.edges) == 4
+end
