@@ -128,8 +128,8 @@ class _Split:
 
 
 @functools.lru_cache(maxsize=1024)
-def _split(program: Program, active: tuple[int, ...], recompute: bool) -> _Split:
-    lin = transforms.linearize(program, active, optimize=True, recompute=recompute)
+def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
+    lin = transforms.linearize(program, active, optimize=True, compact=compact)
     count = len(lin.known.outputs) - lin.residuals
     outputs = list(lin.known.outputs[:count])
     places = {
@@ -146,7 +146,7 @@ def _split(program: Program, active: tuple[int, ...], recompute: bool) -> _Split
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, **how):
     active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
     # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
-    split = _split(program, active, recompute=execute != "xla")
+    split = _split(program, active, compact=execute != "xla")
     known = call(split.known, *primals, execute=execute, **how)
     values = [*primals, *known]
     moving = (

@@ -65,13 +65,14 @@ def linearize(
     active: Iterable[int] | None = None,
     *,
     optimize: bool = False,
-    recompute: bool = False,
+    compact: bool = False,
 ) -> Linearization:
     """The Program split into a known part and a part linear in the tangents of the active inputs.
 
-    recompute: the linear part computes large residuals again where that is cheap, which saves their memory.
+    compact: residuals are few and small: factors of a tangent are multiplied together before they meet it, and
+        the linear part computes large residuals again where that is cheap.
     """
-    return _linearize(program, _active(program, active), optimize, recompute)
+    return _linearize(program, _active(program, active), optimize, compact)
 
 
 def transpose(
@@ -158,8 +159,8 @@ def _jvp(program: Program, active: Mask, optimize: bool) -> Program:
 
 
 @functools.lru_cache(maxsize=4096)
-def _linearize(program: Program, active: Mask, optimize: bool, recompute: bool) -> Linearization:
-    flags = [_flag(optimize), "recompute" if recompute else ""]
+def _linearize(program: Program, active: Mask, optimize: bool, compact: bool) -> Linearization:
+    flags = [_flag(optimize), "compact" if compact else ""]
     head, _, text = _ask("linearize", program, _digits(active), *flags).partition("\n")
     mask, residuals = head.removeprefix("m").split()
     known, linear = parse_all(text, program.constants)

@@ -60,6 +60,11 @@ def test_show_derivatives(run, derivative, programs):
     assert len(small.stdout) <= len(plain.stdout)
 
 
+def test_show_explains_how_it_runs(run):
+    done = run("show", "functions.py:f", "--explain")
+    assert done.exit_code == 0 and done.stdout.splitlines()[-1] == "# f runs as a native kernel"
+
+
 def test_arguments_come_from_the_function_or_its_module(run):
     assert "%0: f32[3]" in run("show", "functions.py:g").stdout
     assert "%0: f32[2,3], %1: f32[]" in run("show", "functions.py:f").stdout

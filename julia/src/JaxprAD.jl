@@ -67,6 +67,7 @@ include("rules/threefry.jl")
 
 include("transforms/inline.jl")
 include("transforms/dce.jl")
+include("transforms/accumulate.jl")
 include("transforms/jvp.jl")
 include("transforms/partial_eval.jl")
 include("transforms/linearize.jl")

@@ -12,7 +12,7 @@ With a last argument `optimize` the resulting Programs are optimised. Masks are 
 |---|---|---|
 | `normalize` | Programs | the same, type-checked and printed |
 | `jvp ACTIVE` | a Program | its JVP |
-| `linearize ACTIVE` | a Program | mask of the results with a tangent, number of residuals; the known and the linear Program. With an argument `recompute`, large residuals that are cheap are computed again |
+| `linearize ACTIVE` | a Program | mask of the results with a tangent, number of residuals; the known and the linear Program. With an argument `compact`, residuals are few and small: factors are multiplied together, large ones that are cheap computed again |
 | `transpose LINEAR COTANGENTS` | a Program | its transpose |
 | `vjp ACTIVE VALUE` | a Program | its VJP, with the results in front when VALUE is 1 |
 | `optimize` | a Program | the optimised Program |
@@ -55,9 +55,10 @@ answer(::Val{:transpose}, body, arguments) =
 answer(::Val{:vjp}, body, arguments) =
     answer_text(arguments, vjp(checked(body), mask(arguments[1]); value = arguments[2] == "1"))
 function answer(::Val{:linearize}, body, arguments)
-    l = linearize(checked(body), mask(arguments[1]))
+    compact = "compact" in arguments
+    l = linearize(checked(body), mask(arguments[1]); compact = compact)
     "optimize" in arguments && (l = Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals))
-    if "recompute" in arguments
+    if compact
         shorter = recomputed(l)
         l = shorter === l ? l : Linearized(optimize(shorter.known), optimize(shorter.linear), l.hastangent, shorter.residuals)
     end

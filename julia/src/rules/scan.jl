@@ -50,6 +50,8 @@ function jvp(op::Scan, b, eqn, x, ẋ)
         active_carry = has[1:m]
     end
     n = length(body.inputs)
+    # Each residual of the body is kept for every step.
+    forward_body = accumulated(forward_body, forward_body.inputs[n+1:end])
     primal_inputs = operand_parts(eqn.attrs, forward_body.inputs[1:n])
     tangents = forward_body.inputs[n+1:end]
     nc, nk = count(active_consts), count(active_carry)

@@ -39,6 +39,7 @@ function jvp(op::While, b, eqn, x, ẋ)
         active_carry = has
     end
     n, k, m = length(body_consts), count(active_consts), length(carry)
+    body = accumulated(body, body.inputs[n+m+1:end])        # as in a scan
     inputs, outputs = body.inputs, body.outputs
     woven = with(body; inputs = vcat(inputs[1:n], inputs[n+m+1:n+m+k], inputs[n+1:n+m], inputs[n+m+k+1:end]))
     tangent_types = Var[Var(aval(v)) for (v, a) in zip(carry, active_carry) if a]

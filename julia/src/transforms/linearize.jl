@@ -11,9 +11,12 @@ struct Linearized
 end
 
 """
-    linearize(program, active = inexact inputs) -> Linearized"""
-function linearize(p::Program, active::AbstractVector{Bool} = inexact(p.inputs))
+    linearize(program, active = inexact inputs; compact = false) -> Linearized
+
+Where `compact`, factors are multiplied together (`accumulated`), which makes residuals fewer."""
+function linearize(p::Program, active::AbstractVector{Bool} = inexact(p.inputs); compact::Bool = false)
     j, has = forward(p, active)
+    compact && (j = accumulated(j, j.inputs[length(p.inputs)+1:end]))
     n, m = length(p.inputs), length(p.outputs)
     # A primal result must be known; a tangent that turned out not to depend on the tangents is zero.
     split = partial_eval(j, Bool[k <= n for k in eachindex(j.inputs)])

@@ -1,0 +1,89 @@
+"""Which way a Program runs, what is said of it, and what is refused."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import pybridge as pb
+from pybridge import errors, native
+
+X = jnp.linspace(0.1, 0.9, 6, dtype=jnp.float32)
+
+
+def f(x):
+    return jnp.sin(x) ** 2
+
+
+@pytest.fixture
+def no_kernel_for_sin(monkeypatch):
+    """As if `sin` had no native kernel; every primitive of a Program that JAX traces has one."""
+    real = native.kernel
+
+    def refusing(program):
+        if any(eq.op == "sin" for eq in program.equations):
+            raise errors.UnsupportedPrimitive("sin", "it has no native kernel", "here")
+        return real(program)
+
+    def refusal(program):
+        try:
+            refusing(program)
+        except errors.PyBridgeError as refused:
+            return refused
+        return None
+
+    monkeypatch.setattr(native, "kernel", refusing)
+    monkeypatch.setattr(native, "refusal", refusal)
+
+
+@pytest.mark.parametrize(
+    ("execute", "says"),
+    [
+        ("julia", "runs as native kernel pybridge_"),
+        ("auto", "runs as native kernel pybridge_"),
+        ("xla", 'runs as XLA operations: execute="xla"'),
+    ],
+)
+def test_explained_once_for_each_program(execute, says, capfd):
+    bridged = jax.jit(jax.value_and_grad(lambda x: pb.bridge(f, execute=execute, explain=True)(x).sum()))
+    bridged(X)
+    bridged(X)
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("pybridge: ")]
+    assert len(lines) == 2 and all(says in line for line in lines)
+
+
+def test_silent_unless_asked(capfd):
+    jax.jit(pb.bridge(f, execute="auto"))(X)
+    assert "pybridge" not in capfd.readouterr().err
+
+
+def test_auto_says_why_it_does_not_run_natively(no_kernel_for_sin, capfd):
+    y = jax.jit(pb.bridge(lambda x: f(x) + 1, execute="auto", explain=True))(X)
+    assert jnp.allclose(y, f(X) + 1)
+    said = capfd.readouterr().err
+    assert "runs as XLA operations" in said and "sin" in said and "no native kernel" in said
+
+
+def test_julia_refuses_by_name(no_kernel_for_sin):
+    with pytest.raises(pb.UnsupportedPrimitive, match="sin"):
+        jax.jit(pb.bridge(lambda x: f(x) + 2, execute="julia"))(X)
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_other_platforms(platform):
+    """Native kernels are refused there by name; under `auto` they are XLA operations, and the CPU has its kernel."""
+    traced = jax.jit(pb.bridge(lambda x: f(x) + 3, execute="julia")).trace(X)
+    with pytest.raises(pb.EngineUnavailable, match="CPU alone"):
+        traced.lower(lowering_platforms=(platform,))
+    traced = jax.jit(pb.bridge(lambda x: f(x) + 3, execute="auto")).trace(X)
+    assert "custom_call" not in traced.lower(lowering_platforms=(platform,)).as_text()
+    assert "pybridge_" in traced.lower(lowering_platforms=("cpu",)).as_text()
+
+
+@pytest.mark.parametrize("execute", ["julia", "auto"])
+def test_an_export_holds_no_kernel(execute):
+    bridged = jax.jit(pb.bridge(lambda x: f(x) + 4, execute=execute))
+    exported = jax.export.export(bridged)(X)
+    assert "custom_call" not in exported.mlir_module()
+    assert jnp.allclose(exported.call(X), f(X) + 4)
