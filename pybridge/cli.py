@@ -66,6 +66,28 @@ def doctor(
 
 
 @app.command()
+def primitives(
+    write: Annotated[bool, typer.Option("--write", help="Write docs/primitives.md.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Status 1 if docs/primitives.md differs.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Say what there is of each of JAX's primitives, in a checkout: the page docs/primitives.md."""
+    with _errors(debug):
+        from . import conformance
+        from .rules import jaxprad_rules
+
+        lines = conformance.lines(jaxprad_rules(), conformance.measured_exports())
+        text = conformance.text(lines, conformance.apart())
+        if write:
+            conformance.PAGE.write_text(text)
+        elif not check:
+            typer.echo(text, nl=False)
+        elif conformance.PAGE.read_text() != text:
+            typer.echo(f"{conformance.PAGE} is out of date: pybridge primitives --write", err=True)
+            raise typer.Exit(1)
+
+
+@app.command()
 def setup(
     yes: Annotated[bool, typer.Option("--yes", help="Allow Debian's package, installed as root.")] = False,
     debug: Debug = False,

@@ -5,16 +5,19 @@ Each entry says what it is for, so that a JAX release that moves something is an
 
 from __future__ import annotations
 
+import functools
+import importlib
 import math
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import ad_util, core, sharding_impls, source_info_util
-from jax._src.interpreters import ad
+from jax._src.interpreters import ad, mlir
 from jax._src.lax import lax as lax_internal
+from jax._src.lax import linalg as linalg_internal
 from jax.extend import core as jex_core
 from jax.extend import source_info_util as public_source_info
 
@@ -121,6 +124,30 @@ def is_inexact(aval: Any) -> bool:
     return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, np.inexact)
 
 
+# Primitives that JAX itself defines by others
+
+
+def _each_matrix(definition, *operands):
+    """The definition, which knows matrices and vectors alone, on batches of them."""
+    for _ in range(operands[0].ndim - 2):
+        definition = jax.vmap(definition)
+    return definition(*operands)
+
+
+def definition(eqn) -> ClosedJaxpr:
+    """What an equation of one of `DEFINED` does, in other primitives, as JAX lowers it."""
+    function = functools.partial(_DEFINITIONS[eqn.primitive.name], **eqn.params)
+    return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars))
+
+
+_DEFINITIONS = {
+    "ragged_dot_general": lax_internal._ragged_dot_general_impl,
+    "cholesky_update": functools.partial(_each_matrix, linalg_internal._cholesky_update_jax_fn),
+    "symmetric_product": linalg_internal._symmetric_product_jax_fn,
+}
+DEFINED = tuple(_DEFINITIONS)
+
+
 # Binding Programs
 
 
@@ -180,9 +207,28 @@ def partitions(ctx: Any) -> int:
     return getattr(context, "num_devices", 1)
 
 
-# Counting rules
+# The registries of primitives
+
+
+class JaxRules(NamedTuple):
+    """Which rules JAX has for a primitive."""
+
+    jvp: bool
+    transpose: bool
 
 
 def rules() -> tuple[set[Any], set[Any]]:
     """JAX's primitives that have a JVP rule, and those with a transpose rule in either of its two tables."""
     return set(ad.primitive_jvps), set(ad.primitive_transposes) | set(ad.fancy_transposes)
+
+
+def primitives() -> dict[str, JaxRules]:
+    """Every primitive of JAX that it can differentiate, transpose or lower, pybridge's own left out."""
+    importlib.import_module("jax.experimental.sparse")  # registers its primitives
+
+    jvps, transposes = ({p.name for p in table} for table in rules())
+    lowered = {p.name for p in mlir._lowerings}.union(
+        *({p.name for p in table} for table in mlir._platform_specific_lowerings.values())
+    )
+    ours = {"julia_call", "julia_function", "enzyme_call", "enzyme_derivative"}
+    return {name: JaxRules(name in jvps, name in transposes) for name in (jvps | transposes | lowered) - ours}

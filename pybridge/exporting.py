@@ -48,19 +48,42 @@ def export(
             function, args = (lambda *xs: tuple(call(f, *xs))), args or export_arguments(f.input_types)
         else:
             function = bridge(f, execute="xla", **options)
-        result = jax.export.export(jax.jit(function), platforms=given)(*args)
-        _refuse_custom_calls(result)
+        try:
+            result = jax.export.export(jax.jit(function), platforms=given)(*args)
+        except (ValueError, NotImplementedError) as e:
+            raise _refusal(e) or e from None
+        _refuse_custom_calls(set(_custom_calls(result.mlir_module())))
         return result
 
     return exported
 
 
-def _refuse_custom_calls(exported: jax.export.Exported) -> None:
-    called = set(re.findall(r"custom_call @(\w+)", exported.mlir_module())) - _ALLOWED_CALLS
-    if called:
+def _custom_calls(module: str) -> list[str]:
+    return re.findall(r"custom_call @(\w+)", module)
+
+
+def _refuse_custom_calls(called: set[str]) -> None:
+    refused = sorted(called - _ALLOWED_CALLS)
+    if refused:
         raise UnsupportedPrimitive(
-            f"the exported module would call {', '.join(sorted(called))}, which only a process with the "
+            f"the exported module would call {', '.join(refused)}, which only a process with the "
             "same runtime library has. Leave these operations out of what is exported, or export for fewer "
             "platforms.",
-            primitive=sorted(called)[0],
+            primitive=refused[0],
         )
+
+
+def _refusal(error: Exception) -> UnsupportedPrimitive | None:
+    """What JAX's own words mean here: calls that it promises nothing of, or a platform it has no code for."""
+    text = str(error)
+    try:
+        _refuse_custom_calls(set(_custom_calls(text)))
+    except UnsupportedPrimitive as refusal:
+        return refusal
+    missing = re.search(r"rule for primitive '([\w-]+)' not found for platform (\w+)", text)
+    if missing is None:
+        return None
+    name, platform = missing.groups()
+    return UnsupportedPrimitive(
+        f"JAX has no {name} for {platform}: export for fewer platforms", primitive=name
+    )

@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax._src import core
-from jax._src.lax import special
 from jax._src.random import core as samplers
 from jax._src.random import philox2x32, philox4x32, prng, threefry4x32
 from jax.extend.random import threefry2x32_p
 
 from . import compat
+from .errors import UnsupportedPrimitive
 
 
 def is_key(x: Any) -> bool:
@@ -121,6 +121,40 @@ def _counters(eqn):
     return jnp.zeros_like(low), low
 
 
+def _bit_generator(eqn, state):
+    """XLA's own generator on CPU and GPU: Philox 4x32, ten rounds (Salmon, Moraes, Dror, Shaw 2011).
+
+    The state holds a 64-bit key and a 64-bit counter, and block n is the hash of the 128-bit number counter +
+    key 2^64 + n. The next state has the counter after the last block.
+    """
+    shape, dtype, algorithm = (eqn.params[name] for name in ("shape", "dtype", "algorithm"))
+    if algorithm == lax.RandomAlgorithm.RNG_THREE_FRY:
+        raise UnsupportedPrimitive("rng_bit_generator by RNG_THREE_FRY", primitive="rng_bit_generator")
+    words = state if state.dtype == np.uint32 else lax.bitcast_convert_type(state, np.uint32).reshape(4)
+    key, counter = (words[0], words[1]), (words[2], words[3])
+    size = math.prod(shape)
+    count = 2 * size if np.dtype(dtype) == np.uint64 else size
+    blocks = lax.iota(np.uint32, -(-count // 4))
+    low, carry = _sum(counter, blocks)
+    high, _ = _sum(key, carry.astype(np.uint32))
+    drawn = philox4x32._philox4x32_lowering(*key, *low, *high)
+    bits = jnp.stack(drawn, axis=1).reshape(-1)[:count]
+    if np.dtype(dtype) == np.uint64:
+        bits = lax.bitcast_convert_type(bits.reshape(size, 2), np.uint64)
+    following, _ = _sum(counter, jnp.uint32(len(blocks)))
+    words = jnp.stack([*key, *following])
+    after = words if state.dtype == np.uint32 else lax.bitcast_convert_type(words.reshape(2, 2), np.uint64)
+    return after, bits.astype(dtype).reshape(shape)
+
+
+def _sum(number, small):
+    """A number of two words, low one first, plus a small one; and whether two words do not hold it."""
+    low = number[0] + small
+    carry = (low < small).astype(np.uint32)
+    high = number[1] + carry
+    return (low, high), high < carry
+
+
 def _of_words(function: Callable) -> Callable:
     return lambda eqn, *words: function(*words)
 
@@ -135,7 +169,7 @@ _DEFINITIONS = {
     "threefry4x32": _of_words(threefry4x32._threefry4x32_lowering),
     "philox2x32": _of_words(philox2x32._philox2x32_lowering),
     "philox4x32": _of_words(philox4x32._philox4x32_lowering),
-    "igamma_grad_a": _of_words(special._up_and_broadcast(special.igamma_grad_a_impl)),
+    "rng_bit_generator": _bit_generator,
 }
 
 DEFINED = tuple(_DEFINITIONS)

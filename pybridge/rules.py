@@ -1,4 +1,4 @@
-"""How many primitives have a transpose rule beside their JVP rule, here and in JAX."""
+"""JaxprAD's rules, as Julia tells them, and how many are transposes beside JVPs, here and in JAX."""
 
 from __future__ import annotations
 
@@ -9,6 +9,22 @@ import jax
 from . import compat, julia
 
 PAPER = 0.40  # "about 40 %", says the paper on JAX's decomposition of reverse mode
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What JaxprAD has for one of its primitives.
+
+    zero: its tangent is zero whatever the operands' are.
+    native: what its native code is: `own`, `fused` into the loops around it, `inlined`, or `none`.
+    lacking: the operands by which it has no derivative though it has by others.
+    """
+
+    jvp: bool
+    transpose: bool
+    zero: bool
+    native: str
+    lacking: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -26,11 +42,22 @@ class Count:
         return self.transpose / self.jvp if self.jvp else 0.0
 
 
+def jaxprad_rules() -> dict[str, Rules]:
+    """The rules of each primitive of Programs. Starts Julia."""
+    lines = [line.split() for line in julia.request("rules").splitlines() if line.strip()]
+    return {name: _rules(*fields) for name, *fields in lines}
+
+
+def _rules(jvp: str, transpose: str, zero: str, native: str, lacking: str) -> Rules:
+    operands = () if lacking == "-" else tuple(map(int, lacking.split(",")))
+    return Rules(jvp == "1", transpose == "1", zero == "1", native, operands)
+
+
 def count_rules() -> tuple[Count, Count]:
-    """Those of JaxprAD, as Julia tells them, and of the JAX that is installed. Starts Julia."""
-    rules = [line.split() for line in julia.request("rules").splitlines() if line.strip()]
-    jvp = {name for name, has_jvp, _ in rules if has_jvp == "1"}
-    transpose = {name for name, _, has_transpose in rules if has_transpose == "1"}
+    """Those of JaxprAD, and of the JAX that is installed. Starts Julia."""
+    rules = jaxprad_rules()
+    jvp = {name for name, has in rules.items() if has.jvp}
+    transpose = {name for name, has in rules.items() if has.transpose}
     ours = _count("JaxprAD", jvp, transpose)
     return ours, _count(f"JAX {jax.__version__}", *compat.rules())
 

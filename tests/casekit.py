@@ -30,6 +30,8 @@ class Case:
         implicit broadcasts, which XLA may fuse into the operation.
     reverse: whether JAX can differentiate it in reverse mode (not through a `while`).
     batched: whether JAX can vmap it (not `linear_call`).
+    second: whether it has second derivatives (not `igamma` by its first argument).
+    reference: the same function in what JAX can differentiate and vmap, where it cannot f.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Case:
     exact: bool = True
     reverse: bool = True
     batched: bool = True
+    second: bool = True
+    reference: Callable[..., Any] | None = None
 
     def rng(self, salt: str = "") -> np.random.Generator:
         digest = hashlib.sha256(f"{self.name}/{salt}".encode()).digest()

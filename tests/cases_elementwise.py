@@ -71,6 +71,11 @@ _UNARY_PLAIN: list[tuple[str, Make, str]] = [
     ("floor", given([-0.0, 0.0, 1.0, -1.0, float("inf"), float("nan"), 1e20]), WIDE),
 ]
 
+_INF, _NAN = float("inf"), float("nan")
+# On both sides of where the expansions meet, at 0 and outside the domain.
+_GAMMA_A = [1.0, 1.0, 3.0, 3.0, 20.0, 20.0, 1e-3, 2.0, 0.0, -1.0, 2.0, _NAN, 2.0]
+_GAMMA_X = [0.999, 1.001, 2.9, 3.1, 2.0, 60.0, 0.3, 0.0, 1.0, 1.0, -1.0, 1.0, _NAN]
+
 _BINARY: list[tuple[str, Make, Make, str, tuple[int, ...]]] = [
     ("add", real(-2, 2), real(-2, 2), f"{FLOAT} {COMPLEX}", (0, 1)),
     ("sub", real(-2, 2), real(-2, 2), f"{FLOAT} {COMPLEX}", (0, 1)),
@@ -87,6 +92,10 @@ _BINARY: list[tuple[str, Make, Make, str, tuple[int, ...]]] = [
     ("nextafter", real(-2, 2), real(-2, 2), WIDE, ()),
     ("igamma", real(0.5, 3), real(0.5, 3), WIDE, (1,)),
     ("igammac", real(0.5, 3), real(0.5, 3), WIDE, (1,)),
+    ("igamma_grad_a", real(0.5, 3), real(0.5, 3), WIDE, ()),
+    ("igamma_grad_a", given(_GAMMA_A), given(_GAMMA_X), WIDE, ()),
+    ("igamma", given(_GAMMA_A), given(_GAMMA_X), WIDE, ()),
+    ("igammac", given(_GAMMA_A), given(_GAMMA_X), WIDE, ()),
     ("zeta", real(1.5, 4), real(0.5, 3), WIDE, (1,)),
     ("polygamma", ints(0, 3), real(0.5, 3), WIDE, (1,)),
     ("add", whole_range(), whole_range(), INTEGER, ()),
@@ -260,6 +269,11 @@ _ATTRIBUTED = [
         lax.betainc,
         (real(0.5, 3), real(0.5, 3), real(0.2, 0.8)),
         (2,),
+    ),
+    *(
+        case
+        for op in (lax.igamma, lax.igammac)
+        for case in _each(op.__name__, WIDE, op, (real(0.5, 3), real(0.5, 3)), (0, 1), "_both", second=False)
     ),
     # A rank-0 variable beside arrays, and arrays with sizes of 1.
     *_each(

@@ -33,7 +33,64 @@ def _many(data, x):
     return rows_, drawn, jax.random.key_data(last), jax.random.permutation(keys[1], 5)
 
 
+def _generated(shape, dtype):
+    return lambda state: lax.rng_bit_generator(state, shape, dtype)
+
+
+def _with_rbg(impl):
+    def f(data, x):
+        key, other = jax.random.split(jax.random.fold_in(jax.random.wrap_key_data(data, impl=impl), 3))
+        return x * jax.random.normal(key, x.shape, x.dtype), jax.random.bits(other, (3,), jnp.uint8)
+
+    return f
+
+
+# Within the blocks that are drawn the sum with the counter goes into the next word, and past the last.
+_STATES = given([7, 2**32 - 2, 2**64 - 2], "u64")
+
+_GENERATED = [
+    *(
+        case
+        for dtype in (jnp.uint8, jnp.uint16, jnp.uint32, jnp.uint64)
+        for case in rows(
+            "program",
+            "u64",
+            lambda states, dtype=dtype: [
+                _generated((3, 5), dtype)(jnp.stack([states[2], s])) for s in states
+            ],
+            _STATES,
+            batched=False,  # JAX draws all from the first state
+            name=f"_rng_bit_generator_{jnp.dtype(dtype).name}",
+        )
+    ),
+    *rows(
+        "program",
+        "u32",
+        _generated((2, 0), jnp.uint32),
+        given([1, 2, 3, 4]),
+        name="_rng_nothing",
+        batched=False,
+    ),
+    *rows("program", "u32", _generated((), jnp.uint16), given([1, 2, 3, 4]), name="_rng_one", batched=False),
+    *(
+        case
+        for impl in ("rbg", "unsafe_rbg")
+        for case in rows(
+            "program",
+            "f32 f64",
+            _with_rbg(impl),
+            given([1, 2, 3, 4], "u32"),
+            real(-2, 2),
+            active=(1,),
+            exact=False,
+            batched=False,
+            name=f"_{impl}",
+        )
+    ),
+]
+
 CASES = [
+    *_GENERATED,
     *rows(
         "threefry2x32",
         "u32",

@@ -108,6 +108,18 @@ _TOP = [
         given([0.0, float("nan"), -0.0, 3.0, -float("nan"), float("inf"), 3.0]),
         name="_special",
     ),
+    *(
+        case
+        for op in (lax.approx_max_k, lax.approx_min_k)
+        for case in rows(
+            "top_k",
+            WIDE,
+            lambda x, op=op: (op(x, 2), op(x, 2, reduction_dimension=0, aggregate_to_topk=False)),
+            distinct(),
+            active=(0,),
+            name=f"_{op.__name__}",
+        )
+    ),
 ]
 
 _AB = real(-2, 2, (2, 3, 4)), real(-2, 2, (2, 4, 5))
@@ -177,4 +189,84 @@ _LINALG = [
     *rows("dot_general", "bool", _dot(((1,), (0,)), ((), ())), bools(), bools((4, 2)), name="_bool"),
 ]
 
-CASES = [*_REDUCTIONS, *_TOP, *_LINALG]
+_LEFT, _RIGHT = real(-2, 2, (6, 3)), real(-2, 2, (4, 3, 2))
+
+
+def _ragged(contract, batch, ragged, group=()):
+    numbers = lax.RaggedDotDimensionNumbers((contract, batch), ragged, group)
+    return lambda x, y, sizes: lax.ragged_dot_general(x, y, sizes, numbers)
+
+
+def _in_group(sizes, rows_, dtype):
+    """Which row is of which group: rows × groups."""
+    ends = jnp.cumsum(sizes)
+    row = jnp.arange(rows_)[:, None]
+    return ((row >= ends - sizes) & (row < ends)).astype(dtype)
+
+
+def _grouped(products: str):
+    """What a ragged product is, in dense ones, which JAX differentiates and maps."""
+
+    def f(x, y, sizes):
+        return jnp.einsum(products, _in_group(sizes, x.shape[0], x.dtype), x, y)
+
+    return f
+
+
+# Groups without rows, fewer rows than there are, and more.
+_RAGGED = [
+    *(
+        case
+        for n, sizes in enumerate(([1, 0, 3, 2], [0, 2, 0, 1], [4, 4, 0, 2]))
+        for case in rows(
+            "dot_general",
+            "f32 f64 c64" if n == 0 else "f64",
+            lax.ragged_dot,
+            _LEFT,
+            _RIGHT,
+            given(sizes, "i32"),
+            active=(0, 1),
+            exact=False,
+            reference=_grouped("mg,mk,gkn->mn"),
+            name=f"_ragged_{n}",
+        )
+    ),
+    *rows(
+        "dot_general",
+        WIDE,
+        _ragged(((0,), (0,)), ((), ()), [0]),
+        _LEFT,
+        real(-2, 2, (6, 2)),
+        given([1, 0, 3, 2], "i32"),
+        active=(0, 1),
+        exact=False,
+        reference=_grouped("kg,km,kn->gmn"),
+        name="_ragged_contracting",
+    ),
+    *rows(
+        "dot_general",
+        WIDE,
+        _ragged(((2,), (1,)), ((0,), (0,)), [0]),
+        real(-2, 2, (3, 2, 4)),
+        real(-2, 2, (3, 4, 2)),
+        given([1, 2], "i32"),
+        active=(0, 1),
+        exact=False,
+        reference=lambda x, y, sizes: jnp.einsum("bmk,bkn->bmn", x, y),
+        name="_ragged_batch",
+    ),
+    *rows(
+        "dot_general",
+        "f64",
+        lax.ragged_dot,
+        real(-2, 2, (0, 3)),
+        _RIGHT,
+        given([0, 0, 0, 0], "i32"),
+        active=(0, 1),
+        exact=False,
+        reference=_grouped("mg,mk,gkn->mn"),
+        name="_ragged_empty",
+    ),
+]
+
+CASES = [*_RAGGED, *_REDUCTIONS, *_TOP, *_LINALG]

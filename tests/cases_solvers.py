@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from casekit import real, rows
+from casekit import given, real, rows
 from cases_linalg import spread_apart, well_conditioned
 from jax import lax
 
@@ -30,6 +30,20 @@ _LU = [
         "i32",
         lambda x: lax.linalg.lu_pivots_to_permutation(lax.linalg.lu(x)[1], 4),
         lambda rng, _: rng.standard_normal((2, 4, 3)),
+    ),
+    *rows(
+        "lu_pivots_to_permutation",
+        "i32",
+        lambda pivots: lax.linalg.lu_pivots_to_permutation(pivots, 5),
+        given([[0, 4, 2, 3], [4, 4, 4, 4]]),
+        name="_given",
+    ),
+    *rows(
+        "lu_pivots_to_permutation",
+        "i32",
+        lambda pivots: lax.linalg.lu_pivots_to_permutation(pivots, 2),
+        given(np.zeros((3, 0))),
+        name="_empty",
     ),
 ]
 
@@ -184,4 +198,27 @@ _CALL = rows(
     batched=False,
 )
 
-CASES = [*_LU, *_EIG, *_REFLECTIONS, *_TRIDIAGONAL, *_SOLVE, *_CALL]
+_DEFINED = [
+    *rows(
+        "program",
+        "f32 f64",
+        lambda r, w: lax.linalg.cholesky_update(jnp.triu(r), w),
+        well_conditioned(3, 3),
+        real(-1, 1, (3,)),
+        active=(0, 1),
+        exact=False,
+        reference=lambda r, w: jnp.linalg.cholesky(jnp.triu(r).T @ jnp.triu(r) + jnp.outer(w, w)).T,
+        name="_cholesky_update",
+    ),
+    *rows(
+        "program",
+        "f64",
+        lambda a, c: lax.linalg.symmetric_product(a, c, alpha=0.5, beta=-2.0),
+        real(-1, 1, (2, 3, 4)),
+        real(-1, 1, (2, 3, 3)),
+        exact=False,
+        name="_symmetric_product",
+    ),
+]
+
+CASES = [*_DEFINED, *_LU, *_EIG, *_REFLECTIONS, *_TRIDIAGONAL, *_SOLVE, *_CALL]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import re
@@ -16,9 +15,9 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 from jax import export as jax_export
+from jax import lax
 
 import pybridge as pb
-from pybridge.exporting import _refuse_custom_calls
 
 X = np.random.default_rng(3).uniform(-1, 1, (3, 4)).astype(np.float32)
 A = np.random.default_rng(4).uniform(0.5, 2, 4).astype(np.float32)
@@ -204,15 +203,27 @@ def test_what_needs_a_runtime_library_is_refused():
     assert pb.export(jnp.sin)(X).call(X).shape == X.shape
 
 
-def test_a_custom_call_is_refused_by_name():
-    program = pb.trace(lambda x: x * 2)(X)
-    exported = pb.export(program)()
-    module = exported.mlir_module().replace("stablehlo.multiply", "stablehlo.custom_call @foreign")
-    foreign = dataclasses.replace(exported)
-    object.__setattr__(foreign, "mlir_module", lambda: module)
-    with pytest.raises(pb.UnsupportedPrimitive, match="foreign") as e:
-        _refuse_custom_calls(foreign)
-    assert e.value.primitive == "foreign"
+@pytest.mark.parametrize(
+    ("f", "platform", "name"),
+    [
+        (lambda x: lax.linalg.eigh(x)[1], "cpu", "lapack_ssyevd_ffi"),
+        (lambda x: lax.linalg.eig(x)[0], "cuda", "cuhybrid_eig_real"),  # JAX refuses
+        (lambda x: lax.linalg.schur(x)[0], "tpu", "schur"),  # JAX has none
+    ],
+)
+def test_what_cannot_be_exported_is_refused_by_name(f, platform, name):
+    with pytest.raises(pb.UnsupportedPrimitive, match=name) as e:
+        pb.export(f, platforms=(platform,))(np.eye(3, dtype=np.float32))
+    assert e.value.primitive == name
+
+
+def test_errors_of_other_kinds_are_jaxs_own():
+    with pytest.raises(ValueError, match="mine"):
+        pb.export(pb.bridge(_refuses))(X)
+
+
+def _refuses(x):
+    raise ValueError("mine")
 
 
 def test_execution_in_julia_leaves_no_trace_in_what_is_exported():

@@ -90,8 +90,8 @@ function parse_body(p::Parser, title)
         scope, inputs, equations = Scope(), Var[], Equation[]
         expect(p, "(")
         if !accept(p, ")")
-            push!(inputs, parse_binder(p, scope))
-            while accept(p, ","); push!(inputs, parse_binder(p, scope)); end
+            push!(inputs, parse_input(p, scope))
+            while accept(p, ","); push!(inputs, parse_input(p, scope)); end
             expect(p, ")")
         end
         expect(p, "{")
@@ -105,13 +105,19 @@ function parse_body(p::Parser, title)
     end
 end
 
-function parse_binder(p::Parser, scope::Scope)
+function parse_binder(p::Parser)
     token = next_token(p)
     token.kind === :var || fail(p, "expected a variable, got $(describe(token))", token)
     number = parse_integer(p, token)
-    haskey(scope, number) && fail(p, "%$number is bound twice", token)
     expect(p, ":")
-    scope[number] = Var(parse_type(p))
+    number, Var(parse_type(p))
+end
+
+function parse_input(p::Parser, scope::Scope)
+    token = upcoming(p)
+    number, variable = parse_binder(p)
+    haskey(scope, number) && fail(p, "%$number is bound twice", token)
+    scope[number] = variable
 end
 
 function parse_dtype(p::Parser)
@@ -155,12 +161,12 @@ function parse_equation(p::Parser, scope::Scope)
     token = upcoming(p)
     token.kind === :var || fail(p, "expected an equation or \"return\", got $(describe(token))", token)
     # Results come into scope after the operands are read: an equation cannot use its own results.
-    binders, inner = Pair{Token,Var}[], Scope()
+    numbers, outputs = Int[], Var[]
     while true
         binder = upcoming(p)
-        variable = parse_binder(p, inner)
-        haskey(scope, parse_integer(p, binder)) && fail(p, "%$(binder.text) is bound twice", binder)
-        push!(binders, binder => variable)
+        number, variable = parse_binder(p)
+        number in numbers || haskey(scope, number) ? fail(p, "%$number is bound twice", binder) : push!(numbers, number)
+        push!(outputs, variable)
         accept(p, ",") || break
     end
     expect(p, "=")
@@ -172,8 +178,7 @@ function parse_equation(p::Parser, scope::Scope)
     attrs = ispunct(upcoming_same_line(p), "{") ? parse_attributes(p, op) : NO_ATTRIBUTES
     isempty(attrs) && !isempty(attributes(op)) && fail(p, "$title needs the attributes $(join(attributes(op), ", "))", head)
     source = parse_source(p)
-    merge!(scope, inner)
-    outputs = Var[v for (_, v) in binders]
+    foreach((n, v) -> scope[n] = v, numbers, outputs)
     Equation(op, inputs, outputs, declared_attributes(op, attrs, TensorType[aval(v) for v in outputs]), source)
 end
 

@@ -18,7 +18,7 @@ With a last argument `optimize` the resulting Programs are optimised. Masks are 
 | `optimize` | a Program | the optimised Program |
 | `evaluate IN,… OUT,… REF=ADDRESS,…` | a Program | runs it on row-major buffers, and constants, at these addresses (`-` for none) |
 | `compile DIGEST REF=ADDRESS,…` | a Program | its FFI handler's address in native code, and the bytes of workspace; the constants at these addresses are used for ever |
-| `rules` | | one line a primitive: name, has JVP rule, has transpose rule |
+| `rules` | | one line a primitive: name, has JVP rule, has transpose rule, never has a tangent, what its native code is (`own`, `fused`, `inlined` or `none`), the operands without derivative (`-` for none) |
 """
 function serve(message::AbstractString)
     CANCEL[] = 0
@@ -65,16 +65,28 @@ function answer(::Val{:linearize}, body, arguments)
     string(join(Int.(l.hastangent)), " ", l.residuals, "\n", program_text(l.known, l.linear))
 end
 answer(::Val{:rules}, body, arguments) = sprint() do io
-    for op in sort!(collect(keys(PRIMITIVES)))
-        println(io, op, " ", Int(hasjvp(primitive(op))), " ", Int(hastranspose(primitive(op))))
+    for op in map(primitive, sort!(collect(keys(PRIMITIVES))))
+        lacking = join(underived_operands(op), ',')
+        println(io, name(op), " ", Int(hasjvp(op)), " ", Int(hastranspose(op)), " ", Int(haszerotangent(op)), " ", native_code(op), " ",
+                isempty(lacking) ? "-" : lacking)
     end
 end
 
 hasjvp(op::Primitive) = !haszerotangent(op)
-hastranspose(op::Primitive) = which(transpose, rule_signature(op)) !== which(transpose, rule_signature(Primitive))
+hasjvp(op::Elementwise) = !haszerotangent(op) && length(underived_operands(op)) != op.arity
+hastranspose(op::Primitive) = specialised(transpose, op, Builder, Equation, Vector{MaybeAtom}, Vector{Operand})
 hastranspose(op::Elementwise) = op.transpose !== nothing
-rule_signature(op::Primitive) = rule_signature(typeof(op))
-rule_signature(::Type{P}) where {P} = Tuple{P,Builder,Equation,Vector{MaybeAtom},Vector{Operand}}
+
+"Whether `f` has a method for this primitive beside that for any."
+specialised(f, op::Primitive, rest...) = which(f, Tuple{typeof(op),rest...}) !== which(f, Tuple{Primitive,rest...})
+
+"The positions, from 0, of operands by which no derivative is known though by others it is."
+underived_operands(op::Primitive) = Int[]
+underived_operands(op::Elementwise) = op.tangents isa Tuple ? findall(t -> t === no_rule, collect(Any, op.tangents)) .- 1 : Int[]
+
+native_code(op::Primitive) =
+    hasmethod(element, Tuple{typeof(op),Nest,Equation,Int,Vector{Affine}}) ? "fused" : op isa Reduction ? "fused" :
+    specialised(emit_step!, op, Frame, Equation) ? "own" : specialised(flatten_equation!, op, Builder, Equation, Vector{Atom}) ? "inlined" : "none"
 
 function answer(::Val{:evaluate}, body, arguments)
     p = checked(body)

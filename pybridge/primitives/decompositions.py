@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 
+from .. import compat
 from ..errors import ProgramTypeError
 from ..numerals import COMPLEX, FLOATS, INTEGERS
 from ..program import Literal, SymDim, TensorType
@@ -95,11 +96,19 @@ def _approx_top_k(lowering, eqn, inputs):
     (x,), p = inputs, eqn.params
     out, places = (lowering.type_of(v.aval) for v in eqn.outvars)
     axis = int(p["reduction_dimension"]) % len(out.shape)
-    if not p["aggregate_to_topk"]:
-        raise lowering.unsupported(eqn, "approx_top_k without aggregate_to_topk")
+    k = lowering.dim(p["k"]) if p["aggregate_to_topk"] else out.shape[axis]  # else the candidates are wanted
     (key,) = [x] if p["is_max_k"] else lowering.append("neg", [x], [x.type])
-    values, found = lowering.append("top_k", [key], [out, places], k=lowering.dim(p["k"]), axis=axis)
+    values, found = lowering.append("top_k", [key], [out, places], k=k, axis=axis)
     return [values if p["is_max_k"] else lowering.append("neg", [values], [out])[0], found]
+
+
+def _as_jax_defines_it(lowering, eqn, inputs):
+    return lowering.inline(compat.definition(eqn), inputs)
+
+
+def _second(lowering, eqn, inputs):
+    """`tie` only orders its two operands in time."""
+    return inputs[1:]
 
 
 def _empty(lowering, eqn, inputs):
@@ -170,15 +179,18 @@ def _no_results(lowering, eqn, inputs):
 
 
 DECOMPOSITIONS = {
-    **{name: _inlined("jaxpr") for name in ("jit", "pjit", "composite")},
+    **{name: _inlined("jaxpr") for name in ("jit", "pjit", "composite", "eval_jaxpr")},
     **{name: _inlined("call_jaxpr") for name in ("closed_call", "core_call", "call", "core_closed_call")},
     "custom_vmap_call": _inlined("call"),
     "julia_call": _bridged,
     "remat_opt": _inlined("fwd_jaxpr"),
     **{
         name: _identity
-        for name in ("name", "device_put", "sharding_constraint", "layout_constraint", "pvary")
+        for name in (
+            *("name", "device_put", "sharding_constraint", "layout_constraint", "reshard", "pvary", "stage"),
+        )
     },
+    "tie": _second,
     "broadcast_in_dim": _broadcast_in_dim,
     "convert_element_type": _convert_element_type,
     "stack": _stack,
@@ -186,6 +198,7 @@ DECOMPOSITIONS = {
     "tile": _tile,
     "reshape": _reshape,
     "approx_top_k": _approx_top_k,
+    **dict.fromkeys(compat.DEFINED, _as_jax_defines_it),
     "empty": _empty,
     "dimension_size": _dimension_size,
     "eq_to": _total_order("eq"),

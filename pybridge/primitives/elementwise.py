@@ -19,7 +19,8 @@ _UNARY = names(
 _BINARY = names(
     """
     add sub mul div rem pow max min atan2 nextafter shift_left shift_right_arithmetic shift_right_logical
-    eq ne lt le gt ge complex mulhi igamma igammac polygamma zeta
+    eq ne lt le gt ge complex mulhi igamma igammac igamma_grad_a polygamma
+    zeta
 """
 )
 

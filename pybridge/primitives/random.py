@@ -6,12 +6,17 @@ A key is its raw data, unsigned integers along a last axis.
 from __future__ import annotations
 
 from .. import keys
+from ..errors import UnsupportedPrimitive
 from .row import Row
 
 
 def _on_raw_keys(lowering, eqn, inputs):
     """The operation as JAX itself computes it from the data of its keys."""
-    return lowering.inline(keys.random_jaxpr(eqn), inputs)
+    try:
+        definition = keys.random_jaxpr(eqn)
+    except UnsupportedPrimitive as e:
+        raise lowering.unsupported(eqn, str(e)) from None
+    return lowering.inline(definition, inputs)
 
 
 def _same_data(lowering, eqn, inputs):

@@ -75,7 +75,7 @@ def reference(case: Case) -> Callable:
     """What JAX is to differentiate: the case's function, but where JAX cannot or is inconsistent."""
     if family(case) == "custom_jvp_in_scan":
         return _scaled_sines
-    return _zeta if case.op == "zeta" else case.f
+    return _zeta if case.op == "zeta" else case.reference or case.f
 
 
 def exact_dtype(x: Any) -> bool:
@@ -153,7 +153,7 @@ def _derivatives(setup: Setup, f: Callable, x, tangents, cotangents) -> dict[str
     found = {}
     if setup.forward:
         found["jvp"] = push(*x)
-        if not setup.case.reverse:
+        if not setup.case.reverse and setup.case.second:
             found["jvp of jvp"] = jax.jvp(push, x, tangents)[1]
         if setup.whole:
             found["linearize"] = jax.linearize(values, *x)[1](*tangents)
@@ -161,7 +161,8 @@ def _derivatives(setup: Setup, f: Callable, x, tangents, cotangents) -> dict[str
             found["vmap of jvp"] = jax.vmap(lambda *t: jax.jvp(values, x, t)[1])(*_doubled(tangents))
     if setup.case.reverse:
         found["vjp"] = pull(*x)
-        found["hvp"] = jax.jvp(pull, x, tangents)[1]
+        if setup.case.second:
+            found["hvp"] = jax.jvp(pull, x, tangents)[1]
         if setup.whole and setup.case.batched:
             found["vmap of vjp"] = jax.vmap(lambda *ct: jax.vjp(values, *x)[1](ct))(*_doubled(cotangents))
     return found

@@ -39,6 +39,53 @@ igamma(a::Float64, x::Float64) = outside_gamma(a, x) ? NaN : x == 0 ? 0.0 : isin
 igammac(a::Float64, x::Float64) = outside_gamma(a, x) ? NaN : x == 0 ? 1.0 : isinf(x) || a == 0 ? 0.0 : isinf(a) ? 1.0 :
     uses_fraction(a, x) ? gamma_fraction(a, x) : 1 - gamma_series(a, x)
 
+"""
+∂P(a, x)/∂a, by the derivatives of the two expansions term by term, beside that of their common factor: with P = xᵃ e⁻ˣ / Γ(a+1) · T,
+∂P/∂a = xᵃ e⁻ˣ / Γ(a+1) · (T (log x - ψ(a+1)) + ∂T/∂a), and likewise for Q = 1 - P.
+"""
+function igamma_grad_a(a::Float64, x::Float64)
+    (isnan(a) || isnan(x) || x < 0 || a <= 0) && return NaN
+    (x == 0 || isinf(x) || isinf(a)) && return 0.0
+    uses_fraction(a, x) ? -gamma_fraction_slope(a, x) : gamma_series_slope(a, x)
+end
+
+# T = Σ xⁿ / ((a+1)…(a+n)), all of whose terms decrease with a: unlike Σ xⁿ / (a…(a+n)), T loses no digits as a goes to 0.
+function gamma_series_slope(a, x)
+    term = total = 1.0
+    slope = inverses = 0.0
+    n = a
+    while term > eps() * total / 4 || term * inverses > eps() * slope / 4
+        n += 1
+        term *= x / n
+        inverses += 1 / n
+        total += term
+        slope += term * inverses
+    end
+    exp(a * log(x) - x - lgamma(a + 1)) * (total * (log(x) - digamma(a + 1)) - slope)
+end
+
+"∂Q/∂a by Lentz's method (`lentz`, DLMF 8.9.2), each quantity of which goes with its derivative by a."
+function gamma_fraction_slope(a, x)
+    nonzero(v) = iszero(v) ? floatmin() : v
+    value = c = nonzero(x + 1 - a)
+    value_slope = c_slope = -1.0
+    d = d_slope = 0.0
+    for k in 1:10_000
+        b, above = x + 2k + 1 - a, -k * (k - a)
+        d_next = 1 / nonzero(b + above * d)
+        d_slope = (1 - k * d - above * d_slope) * d_next * d_next
+        c_next = nonzero(b + above / c)
+        c_slope = -1 + k / c - above * c_slope / (c * c)
+        c, d = c_next, d_next
+        factor, factor_slope = c * d, c_slope * d + c * d_slope
+        change = value_slope * (factor - 1) + value * factor_slope
+        value_slope += change
+        value *= factor
+        abs(factor - 1) < eps() && abs(change) <= eps() * abs(value_slope) && break
+    end
+    gamma_factor(a, x) / value * (log(x) - digamma(a) - value_slope / value)
+end
+
 "I_x(a, b) by the continued fraction of DLMF 8.17.22, on the side of the mean where it converges fast (8.17.4)."
 function betainc(a::Float64, b::Float64, x::Float64)
     (isnan(a) || isnan(b) || isnan(x) || a < 0 || b < 0 || !(0 <= x <= 1)) && return NaN

@@ -61,10 +61,13 @@ haszerotangent(op::Elementwise) = op.tangents === nothing
 
 function infer(op::Elementwise, types, attrs)
     op.arity in (nothing, length(types)) || infer_error(op, "takes $(op.arity) operands, got $(length(types))")
-    dtypes = DataType[t.dtype for t in types]
-    called(op.accepts, dtypes, attrs) || infer_error(op, "is not defined for $(join(map(type_text, types), ", "))")
-    [TensorType(called(op.result, dtypes, attrs), common_shape(op, types))]
+    with_dtypes(op.accepts, types, attrs) || infer_error(op, "is not defined for $(join(map(type_text, types), ", "))")
+    [TensorType(with_dtypes(op.result, types, attrs), common_shape(op, types))]
 end
+"`f` of the dtypes, with the attributes as keywords; nearly every equation goes without an array of them."
+with_dtypes(f, types, attrs) =
+    !isempty(attrs) || length(types) > 2 ? called(f, DataType[t.dtype for t in types], attrs) :
+    length(types) == 2 ? f(types[1].dtype, types[2].dtype) : f(types[1].dtype)
 # Making keywords takes longer than most rules do.
 called(f, x, attrs) = isempty(attrs) ? f(x...) : f(x...; attrs...)
 

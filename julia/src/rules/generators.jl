@@ -5,6 +5,7 @@
 @primitive DimSize dim_size(dim, dtype)
 
 ischeap(::Union{Iota,Constant,DimSize}) = true
+haszerotangent(::Union{Iota,Constant,DimSize}) = true
 
 function infer(op::Iota, types, attrs)
     T, type = dtype_named(attrs[:dtype]), TensorType(dtype_named(attrs[:dtype]), Shape(attrs[:shape]))

@@ -25,10 +25,15 @@ function bessel_i1e_tangent(t, y, x)
 end
 unary(:bessel_i1e, special(NumberMath.bessel_i1e); domain = isfloat, tangents = (bessel_i1e_tangent,))
 
-# ∂P/∂x = xᵃ⁻¹ e⁻ˣ / Γ(a). The derivatives by a are not elementary: JAX has a primitive of its own for them, Programs have none.
+# ∂P/∂x = xᵃ⁻¹ e⁻ˣ / Γ(a). The derivative by a is not elementary, and a primitive of its own.
 gamma_density(a, x) = exp((a - 1) * log(x) - x - apply(:lgamma, a))
-binary(:igamma, special(NumberMath.igamma); domain = isfloat, tangents = (no_rule, (t, y, a, x) -> t * gamma_density(a, x)))
-binary(:igammac, special(NumberMath.igammac); domain = isfloat, tangents = (no_rule, (t, y, a, x) -> -(t * gamma_density(a, x))))
+binary(:igamma, special(NumberMath.igamma); domain = isfloat,
+       tangents = ((t, y, a, x) -> t * apply(:igamma_grad_a, a, x), (t, y, a, x) -> t * gamma_density(a, x)))
+binary(:igammac, special(NumberMath.igammac); domain = isfloat,
+       tangents = ((t, y, a, x) -> -(t * apply(:igamma_grad_a, a, x)), (t, y, a, x) -> -(t * gamma_density(a, x))))
+# ∂²P/∂a∂x is the density's derivative by a.
+binary(:igamma_grad_a, special(NumberMath.igamma_grad_a); domain = isfloat,
+       tangents = (no_rule, (t, y, a, x) -> t * (gamma_density(a, x) * (log(x) - apply(:digamma, a)))))
 function beta_density(a, b, x)
     log_beta = apply(:lgamma, a) + apply(:lgamma, b) - apply(:lgamma, a + b)
     exp((b - 1) * log1p(-x) + (a - 1) * log(x) - log_beta)

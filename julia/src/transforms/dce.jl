@@ -16,11 +16,15 @@ function live_equations(equations, outputs)
     mark(outputs)
     for e in Iterators.reverse(equations)
         checkpoint()
-        any(v -> v in live, e.outputs) || continue
-        used = Bool[v in live for v in e.outputs]
-        for pruned in Iterators.reverse(all(used) ? (e,) : prune(e.op, e, used))
-            mark(pruned.inputs)
-            push!(kept, pruned)
+        used = count(v -> v in live, e.outputs)
+        if used == length(e.outputs)
+            mark(e.inputs)
+            push!(kept, e)
+        elseif used > 0
+            for pruned in Iterators.reverse(prune(e.op, e, Bool[v in live for v in e.outputs]))
+                mark(pruned.inputs)
+                push!(kept, pruned)
+            end
         end
     end
     reverse!(kept)

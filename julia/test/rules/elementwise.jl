@@ -52,8 +52,18 @@ const BINARY = [
     end
     check(one_op(:zeta, "f64", 4; operands = 2), ABOVE_ONE, POSITIVE; active = [false, true], second = false, tolerance = 1e-7)
     for op in (:igamma, :igammac)
-        check(one_op(op, "f64", 4; operands = 2), POSITIVE, ABOVE_ONE; active = [false, true], second = false, tolerance = 1e-7)
+        check(one_op(op, "f64", 4; operands = 2), POSITIVE, ABOVE_ONE; second = false, tolerance = 1e-7)
+        check(one_op(op, "f64", 4; operands = 2), POSITIVE, ABOVE_ONE; active = [false, true], second = false, tolerance = 1e-7, name = "$op by x")
     end
+    check(one_op(:igamma_grad_a, "f64", 4; operands = 2), POSITIVE, ABOVE_ONE; active = [false, true], second = false, tolerance = 1e-7)
+    # Where the two expansions meet, at small and large arguments: against differences of P itself.
+    for a in (1e-3, 0.4, 1.0, 3.0, 40.0), x in (0.05, 0.999, 1.001, a * 0.999, a * 1.001, 3a)
+        h = 1e-4 * a
+        p(a) = JaxprAD.NumberMath.igamma(a, x)
+        slope = (8 * (p(a + h) - p(a - h)) - (p(a + 2h) - p(a - 2h))) / 12h
+        @test isapprox(JaxprAD.NumberMath.igamma_grad_a(a, x), slope; rtol = 1e-8, atol = 1e-9)
+    end
+    @test isequal(JaxprAD.NumberMath.igamma_grad_a.([1.0, 1.0, 0.0, 1.0, NaN, 2.0], [0.0, Inf, 1.0, -1.0, 1.0, NaN]), [0.0, 0.0, NaN, NaN, NaN, NaN])
     check(one_op(:polygamma, "f64", 4; operands = 2), [0.0, 1, 2, 3], POSITIVE .+ 1; active = [false, true], second = false, tolerance = 1e-7)
     check(one_op(:regularized_incomplete_beta, "f64", 4; operands = 3), POSITIVE, ABOVE_ONE, abs.(UNIT);
           active = [false, false, true], second = false, tolerance = 1e-7)
@@ -124,7 +134,7 @@ scalar_op(op, n; attrs = "") = replace(one_op(op, "f64", 0; operands = n, attrs 
     @test slopes(scalar_op(:integer_pow, 1; attrs = " {y=1}"), 0.0) == [1.0]
     @test slopes(scalar_op(:rem, 2), -7.5, 2.0) == [1.0, 3.0]
     @test slopes(scalar_op(:bessel_i1e, 1), 0.0) == [0.5]
-    @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:igamma, 2), 1.0, 2.0)
+    @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:zeta, 2), 3.0, 2.0)
     @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:nextafter, 2), 1.0, 2.0)
 end
 
