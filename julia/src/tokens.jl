@@ -66,7 +66,10 @@ function scan(text, at)
     end
 end
 
-isfloat_word(text, at, past) = past == at + 3 && (SubString(text, at, past - 1) == "inf" || SubString(text, at, past - 1) == "nan")
+function isfloat_word(text, at, past)
+    letters = past == at + 3 ? (codeunit(text, at), codeunit(text, at + 1), codeunit(text, at + 2)) : (0x00, 0x00, 0x00)
+    letters == (UInt8('i'), UInt8('n'), UInt8('f')) || letters == (UInt8('n'), UInt8('a'), UInt8('n'))
+end
 
 "-?digits, -?digits.digits with or without an exponent, -inf or -nan."
 function scan_number(text, at)

@@ -11,7 +11,7 @@ prune(op::Primitive, eqn, used) = [eqn]
 
 "The equations without those that `outputs` do not depend on, in order."
 function live_equations(equations, outputs)
-    live, kept = VarSet(), Equation[]
+    live, kept = VarSet(), sizehint!(Equation[], length(equations))
     mark(atoms) = for a in atoms; a isa Var && push!(live, a); end
     mark(outputs)
     for e in Iterators.reverse(equations)
