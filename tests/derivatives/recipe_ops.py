@@ -25,6 +25,11 @@ def positive(x):
     return 0.5 + lax.logistic(x)
 
 
+def _steps(x):
+    """Small unsigned integers out of an array."""
+    return jnp.floor(4 * lax.logistic(x)).astype(jnp.uint32)
+
+
 def conform(x, shape: Shape):
     """`x` brought to a shape: broadcast where that is possible, else by its sum."""
     if x.shape == shape:
@@ -66,6 +71,18 @@ UNARY: dict[str, Callable] = {
     "erf_inv": lambda x: lax.erf_inv(0.5 * jnp.tanh(x)),
     "lgamma": lambda x: lax.lgamma(1 + positive(x)),
     "digamma": lambda x: lax.digamma(1 + positive(x)),
+    "bessel_i0e": lax.bessel_i0e,
+    "bessel_i1e": lax.bessel_i1e,
+    "igamma": lambda x: lax.igamma(jnp.full_like(x, 1.3), positive(x)),
+    "igammac": lambda x: lax.igammac(jnp.full_like(x, 0.7), positive(x)),
+    "betainc": lambda x: lax.betainc(
+        jnp.full_like(x, 1.3), jnp.full_like(x, 0.7), 0.2 + 0.6 * lax.logistic(x)
+    ),
+    "polygamma": lambda x: lax.polygamma(jnp.full_like(x, 2), 1 + positive(x)),
+    "random": lambda x: x + 0.3 * jax.random.normal(jax.random.key(3), x.shape, x.dtype),
+    "random_rbg": lambda x: x * jax.random.uniform(jax.random.key(5, impl="rbg"), x.shape, x.dtype),
+    "bits": lambda x: x * (1 + lax.population_count(_steps(x)) % 3),
+    "shifted": lambda x: x * ((_steps(x) << 2) ^ (_steps(x) >> 1)).astype(x.dtype) / 9,
     "neg": lambda x: -x,
     "abs": jnp.abs,
     "sign": jnp.sign,
@@ -84,6 +101,9 @@ UNARY: dict[str, Callable] = {
 }
 
 BINARY: dict[str, Callable] = {
+    "rem": lambda x, y: lax.rem(x, 0.37 + positive(y)),
+    "stack": lambda x, y: jnp.stack([x, y, x])[1] if x.ndim < 3 else y,
+    "nextafter": lambda x, y: x + lax.nextafter(lax.stop_gradient(x), lax.stop_gradient(y)),
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
     "mul": lambda x, y: x * jnp.tanh(y),
@@ -184,6 +204,110 @@ def _halves(draw, shape):
     return axis and (*axis, draw(st.integers(0, shape[axis[0]])))
 
 
+def _matrices(draw, shape):
+    """Not many, and not empty ones."""
+    return () if len(shape) > 1 and 0 not in shape else None
+
+
+def _spread(x):
+    """Square matrices out of the leading ones, whose eigenvalues and singular values are far apart."""
+    n = min(x.shape[-2:])
+    return 0.3 * jnp.tanh(x[..., :n, :n]) + np.diag(1.5 * np.arange(1, n + 1)).astype(x.dtype)
+
+
+def _symmetric(x):
+    a = _spread(x)
+    return a + jnp.swapaxes(a, -1, -2)
+
+
+def _eigh(x):
+    """Eigenvalues, and a function of the matrix, which do not depend on the vectors' signs."""
+    v, w = lax.linalg.eigh(_symmetric(x))
+    return w, (v * jnp.sin(w)[..., None, :]) @ jnp.swapaxes(v, -1, -2)
+
+
+def _svd(x):
+    u, s, vh = lax.linalg.svd(_spread(x), full_matrices=False)
+    return s, (u * jnp.tanh(s)[..., None, :]) @ vh
+
+
+def _solve(x, y):
+    a = _spread(x)
+    return jnp.linalg.solve(a, conform(y, a.shape))
+
+
+def _triangular(x, y):
+    a = _spread(x)
+    return lax.linalg.triangular_solve(a, conform(y, a.shape), left_side=True, lower=True)
+
+
+def _tridiagonal(x, y):
+    right = conform(y, x.shape)
+    row = jnp.tanh(x[..., 0])
+    return lax.linalg.tridiagonal_solve(row, 3 + row, jnp.sin(row), right)
+
+
+def _window(draw, shape):
+    """Of a size, with strides and padding, on every axis."""
+    if not shape or 0 in shape:
+        return None
+    window = tuple(draw(st.integers(1, min(2, n))) for n in shape)
+    strides = tuple(draw(st.integers(1, 2)) for _ in shape)
+    padding = tuple((draw(st.integers(0, w - 1)), draw(st.integers(0, w - 1))) for w in window)
+    return window, strides, padding
+
+
+def _pooled(reducer, start):
+    def pool(x, window, strides, padding):
+        return lax.reduce_window(x, jnp.asarray(start, x.dtype), reducer, window, strides, padding)
+
+    return pool
+
+
+def _average(x, window, strides, padding):
+    return _pooled(lax.add, 0.0)(x, window, strides, padding) / np.prod(window)
+
+
+def _convolved(x, y, axis, dilation):
+    """Along one axis, the others being batches; the kernel comes out of the other operand."""
+    rows = jnp.moveaxis(x, axis, -1)
+    flat = rows.reshape(-1, 1, rows.shape[-1])
+    kernel = jnp.tanh(jnp.sum(y)) * np.array([0.5, -0.3, 0.2]).astype(x.dtype) + 0.1
+    found = lax.conv_general_dilated(
+        flat, kernel.reshape(1, 1, 3), (1,), [(dilation, dilation)], rhs_dilation=(dilation,)
+    )
+    return jnp.moveaxis(found.reshape(rows.shape), -1, axis)
+
+
+def _convolution(draw, shape):
+    axis = _full_axis(draw, shape)
+    return (*axis, draw(st.integers(1, 2))) if axis and 0 not in shape else None
+
+
+def _along(draw, shape):
+    axis = _full_axis(draw, shape)
+    return (*axis, draw(st.integers(1, shape[axis[0]]))) if axis else None
+
+
+def _fourier(x, axis):
+    return jnp.real(jnp.fft.ifft(jnp.fft.fft(x, axis=axis) * (0.7 + 0.2j), axis=axis))
+
+
+def _spectrum(x, axis):
+    return jnp.abs(jnp.fft.rfft(x, axis=axis)) ** 2 / x.shape[axis]
+
+
+def _segments(x, y):
+    """Rows summed by where the other operand's are."""
+    where = jnp.floor(2 * lax.logistic(conform(y, x.shape[:1]))).astype(jnp.int32)
+    return jax.ops.segment_sum(x, where, 3)
+
+
+def _folded(x, axis):
+    combine = lambda a, b: a + b + 0.1 * a * b  # noqa: E731
+    return lax.reduce(jnp.tanh(x), np.asarray(0, x.dtype), combine, (axis,))
+
+
 def _scatter(x, y, places, update):
     rows = conform(y, (len(places), *x.shape[1:]))
     return getattr(x.at[np.asarray(places)], update)(rows, unique_indices=True)
@@ -196,7 +320,7 @@ def _repeated(x, y, indices, mode):
     return x.at[where].add(conform(y, (len(indices), *x.shape[1:])), mode=mode)
 
 
-def _window(x, y, starts, sizes):
+def _update(x, y, starts, sizes):
     return lax.dynamic_update_slice(x, conform(y, sizes), [np.int32(i) for i in starts])
 
 
@@ -223,6 +347,23 @@ SHAPED: dict[str, tuple[Draw, Callable]] = {
     "sort": (_axis, lambda x, axis: jnp.sort(x, axis)),
     "argsort": (_full_axis, lambda x, axis: jnp.take_along_axis(jnp.sin(x), jnp.argsort(x, axis), axis)),
     "transpose": (_permutation, lambda x, order: jnp.transpose(x, order)),
+    "cholesky": (_matrices, lambda x: lax.linalg.cholesky(_symmetric(x))),
+    "eigh": (_matrices, _eigh),
+    "svd": (_matrices, _svd),
+    "qr": (_matrices, lambda x: lax.linalg.qr(_spread(x))[1]),
+    "lu": (_matrices, lambda x: lax.linalg.lu(_spread(x))[0]),
+    "det": (_matrices, lambda x: jnp.linalg.det(_spread(x)) / 5),
+    "fft": (_full_axis, _fourier),
+    "rfft": (_full_axis, _spectrum),
+    "irfft": (_full_axis, lambda x, axis: jnp.fft.irfft(x + 0j, axis=axis, n=2 * x.shape[axis] - 1)),
+    "top_k": (_along, lambda x, axis, k: lax.top_k(jnp.moveaxis(x, axis, -1), k)[0]),
+    "max_pool": (_window, _pooled(lax.max, -np.inf)),
+    "min_pool": (_window, _pooled(lax.min, np.inf)),
+    "average_pool": (_window, _average),
+    "fold": (_full_axis, _folded),
+    "associative_scan": (_full_axis, lambda x, axis: lax.associative_scan(jnp.add, x, axis=axis)),
+    "unstack": (_full_axis, lambda x, axis: tuple(jnp.unstack(x, axis=axis))[-1]),
+    "tile": (_grow, lambda x, axis, n: jnp.tile(x, (*(1,) * (x.ndim - 1), n)) if x.ndim else x),
     "rev": (_axes, lambda x, axes: lax.rev(x, axes)),
     "reshape": (_reshape, lambda x, shape: x.reshape(shape)),
     "broadcast": (_grow, lambda x, axis, n: jnp.repeat(jnp.expand_dims(x, axis), n, axis)),
@@ -235,10 +376,19 @@ SHAPED: dict[str, tuple[Draw, Callable]] = {
 }
 
 SHAPED_BINARY: dict[str, tuple[Draw, Callable]] = {
+    "solve": (_matrices, _solve),
+    "triangular_solve": (_matrices, _triangular),
+    "tridiagonal_solve": (_matrices, _tridiagonal),
+    "convolution": (_convolution, _convolved),
+    "segment_sum": (lambda draw, shape: () if shape else None, _segments),
+    "take_along": (
+        _full_axis,
+        lambda x, y, axis: jnp.take_along_axis(x, jnp.argsort(conform(y, x.shape), axis)[..., ::-1], axis),
+    ),
     "concatenate": (_axis, lambda x, y, axis: jnp.concatenate([x, conform(y, x.shape)], axis)),
     "scatter": (_places, _scatter),
     "scatter_repeated": (_indices, _repeated),
-    "dynamic_update_slice": (_starts, _window),
+    "dynamic_update_slice": (_starts, _update),
     "dot_general": (_axis, _contract),
     "pad_value": (_pad, lambda x, y, config: lax.pad(x, conform(y, ()), config)),
 }

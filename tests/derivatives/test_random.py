@@ -32,6 +32,11 @@ SETTINGS = settings(
 )
 SEEDS = st.integers(0, 2**16)
 TOLERANCE = 1e-9
+SINGLE = 5e-3
+"""Of numbers that have lost half of their digits on the way to a second derivative."""
+LARGEST = 1e6
+"""Beyond this rounding errors are amplified too much to compare by."""
+EXECUTES = ["xla", "julia"]
 
 # Compiling takes most of the time, and what is compiled runs once.
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -40,12 +45,12 @@ QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes
 class Example:
     """A recipe at a point, with directions of the inputs and cotangents of the results."""
 
-    def __init__(self, recipe: Recipe, seed: int):
+    def __init__(self, recipe: Recipe, seed: int, dtype: type = np.float64):
         self.recipe = recipe
-        self.x = inputs_of(recipe, seed)
+        self.x, self.other = ([x.astype(dtype) for x in inputs_of(recipe, n)] for n in (seed, seed + 2))
         rng = np.random.default_rng(seed + 1)
-        self.dx = [rng.standard_normal(shape) for shape in recipe.inputs]
-        self.ct = tuple(rng.standard_normal(shape) for _, shape in recipe.results)
+        self.dx = [rng.standard_normal(shape).astype(dtype) for shape in recipe.inputs]
+        self.ct = tuple(rng.standard_normal(shape).astype(dtype) for _, shape in recipe.results)
         self.forward = "custom_vjp" not in recipe.ops()
 
     def f(self, *xs):
@@ -56,32 +61,49 @@ class Example:
         return run(self.recipe, *xs, reference=True)
 
     def derivatives(self, f) -> dict:
-        """Value, JVP, VJP and HVP (forward over reverse) of f by way of JAX's transformations."""
+        """Value, JVP, VJP and HVP (forward over reverse) of f, and the first and third of these mapped."""
+        stacked = [np.stack(pair) for pair in zip(self.x, self.other, strict=True)]
 
-        def compute(x, dx, ct):
+        def compute(x, dx, ct, stacked):
             def pull(*x):
                 return jax.vjp(f, *x)[1](ct)
 
             found = dict(zip(("vjp", "hvp"), jax.jvp(pull, x, dx), strict=True))
+            found |= {"vmap": jax.vmap(f)(*stacked), "vmap of vjp": jax.vmap(pull)(*stacked)}
             if self.forward:
                 return found | dict(zip(("value", "jvp"), jax.jvp(f, x, dx), strict=True))
             return found | {"value": f(*x)}
 
-        return jax.jit(compute, compiler_options=QUICK)(tuple(self.x), tuple(self.dx), self.ct)
+        return jax.jit(compute, compiler_options=QUICK)(tuple(self.x), tuple(self.dx), self.ct, stacked)
 
 
 @pytest.mark.timeout(0 if EXAMPLES else 600)
 @SETTINGS
-@given(recipes(), SEEDS)
-def test_derivatives_are_those_of_jax(recipe, seed):
+@given(recipes(), SEEDS, st.sampled_from(EXECUTES))
+def test_derivatives_are_those_of_jax(recipe, seed, execute):
     with jax.enable_x64(True):
         example = Example(recipe, seed)
-        expected = example.derivatives(example.reference)
-        assume(all(np.isfinite(y).all() for y in jax.tree.leaves(expected)))
-        found = example.derivatives(pb.bridge(example.f))
-        for name, y in expected.items():
-            assert_agree(found[name], y, name, TOLERANCE)
+        expected = _compare(example, execute, TOLERANCE)
         _check_programs(example, expected)
+
+
+@pytest.mark.timeout(0 if EXAMPLES else 600)
+@settings(SETTINGS, max_examples=EXAMPLES or 30)
+@given(recipes(), SEEDS, st.sampled_from(EXECUTES))
+def test_derivatives_are_those_of_jax_in_single_precision(recipe, seed, execute):
+    with jax.enable_x64(False):
+        _compare(Example(recipe, seed, np.float32), execute, SINGLE)
+
+
+def _compare(example: Example, execute: str, tolerance: float) -> dict:
+    """JAX's results, which pybridge's are to be."""
+    expected = example.derivatives(example.reference)
+    assume(all(np.isfinite(y).all() for y in jax.tree.leaves(expected)))
+    assume(all(np.abs(y).max(initial=0) < LARGEST for y in jax.tree.leaves(expected)))
+    found = example.derivatives(pb.bridge(example.f, execute=execute))
+    for name, y in expected.items():
+        assert_agree(found[name], y, name, tolerance)
+    return expected
 
 
 def _check_programs(example: Example, expected: dict) -> None:

@@ -36,16 +36,19 @@ def seconds(work) -> float:
 
 
 def test_a_vjp_takes_time_in_proportion_to_the_length(capsys):
+    """The better of two runs each: a collection more or less is a fifth of the time."""
+
     def run(n):
         p = chain(n)
         transforms._vjp.cache_clear()
         return seconds(lambda: transforms.vjp(p, optimize=True))
 
     run(200)
-    short, long = run(10_000), run(20_000)
+    short, long = (min(run(n) for _ in range(2)) for n in (10_000, 20_000))
     with capsys.disabled():
         print(f"\noptimised vjp: {short:.2f} s for 10 000 equations, {long:.2f} s for 20 000")
-    assert long < 3 * short + 0.5
+    assert short < 2
+    assert long < 2.5 * short + 0.3
 
 
 def test_the_derivative_of_a_long_chain_is_right():
