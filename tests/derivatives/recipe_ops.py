@@ -259,7 +259,7 @@ def _window(draw, shape):
 
 def _pooled(reducer, start):
     def pool(x, window, strides, padding):
-        return lax.reduce_window(x, jnp.asarray(start, x.dtype), reducer, window, strides, padding)
+        return lax.reduce_window(x, x.dtype.type(start), reducer, window, strides, padding)
 
     return pool
 
