@@ -12,7 +12,7 @@ With a last argument `optimize` the resulting Programs are optimised. Masks are 
 |---|---|---|
 | `normalize` | Programs | the same, type-checked and printed |
 | `jvp ACTIVE` | a Program | its JVP |
-| `linearize ACTIVE` | a Program | mask of the results with a tangent, number of residuals; the known and the linear Program. With an argument `compact`, residuals are few and small: factors are multiplied together, large ones that are cheap computed again |
+| `linearize ACTIVE` | a Program | mask of the results with a tangent, number of residuals; the known and the linear Program. With an argument `compact`, residuals are few and small: unrolled loops are rolled, factors are multiplied together, large ones that are cheap computed again |
 | `transpose LINEAR COTANGENTS` | a Program | its transpose |
 | `vjp ACTIVE VALUE` | a Program | its VJP, with the results in front when VALUE is 1 |
 | `optimize` | a Program | the optimised Program |
@@ -56,7 +56,8 @@ answer(::Val{:vjp}, body, arguments) =
     answer_text(arguments, vjp(checked(body), mask(arguments[1]); value = arguments[2] == "1"))
 function answer(::Val{:linearize}, body, arguments)
     compact = "compact" in arguments
-    l = linearize(checked(body), mask(arguments[1]); compact = compact)
+    p = checked(body)
+    l = linearize(compact ? rolled(p) : p, mask(arguments[1]); compact = compact)
     "optimize" in arguments && (l = Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals))
     if compact
         shorter = recomputed(l)
