@@ -324,6 +324,12 @@ def _update(x, y, starts, sizes):
     return lax.dynamic_update_slice(x, conform(y, sizes), [np.int32(i) for i in starts])
 
 
+def _pad_value(x, y, config):
+    """JAX 0.10.2 cannot run it backwards where the value alone is active: then both are."""
+    value = conform(y, ())
+    return lax.pad(x + 0 * value, value, config)
+
+
 def _contract(x, y, axis):
     """Along one axis, with the leading one as a batch where there is another."""
     y = conform(y, x.shape)
@@ -390,5 +396,5 @@ SHAPED_BINARY: dict[str, tuple[Draw, Callable]] = {
     "scatter_repeated": (_indices, _repeated),
     "dynamic_update_slice": (_starts, _update),
     "dot_general": (_axis, _contract),
-    "pad_value": (_pad, lambda x, y, config: lax.pad(x, conform(y, ()), config)),
+    "pad_value": (_pad, _pad_value),
 }
