@@ -1,0 +1,26 @@
+"""What every program is asked: with `pb.bridge` around its loss, JAX's value and gradient to rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import pytest
+from agreement import assert_agree
+
+import pybridge as pb
+
+both_executes = pytest.mark.parametrize("execute", ["julia", "xla"])
+
+
+def assert_same_gradient(
+    loss: Callable, *args: Any, execute: str, has_aux: bool = False, argnums: Any = 0, **options: Any
+) -> None:
+    """Value, gradient and auxiliary results of `loss`, under jit as training runs them."""
+
+    def differentiated(f: Callable) -> Any:
+        return jax.jit(jax.value_and_grad(f, argnums=argnums, has_aux=has_aux))(*args)
+
+    bridged = pb.bridge(loss, engine="transpose", execute=execute, **options)
+    assert_agree(differentiated(bridged), differentiated(loss), getattr(loss, "__name__", "loss"))
