@@ -12,6 +12,7 @@ from . import (
     fourier,
     indexing,
     linalg,
+    passes,
     random,
     reductions,
     solvers,
@@ -26,7 +27,8 @@ __all__ = ["DECOMPOSITIONS", "LOWERINGS", "RANDOM", "TABLE", "Row"]
 TABLE: dict[str, Row] = {
     row.op: row
     for family in (
-        *(elementwise, structural, indexing, reductions, linalg, solvers, fourier, windows, random, control),
+        *(elementwise, structural, indexing, reductions, linalg, solvers, fourier, windows, random),
+        *(control, passes),
     )
     for row in family.ROWS
 }

@@ -68,7 +68,7 @@ function assembled(g::Generator, name)
     slots == 0 || pushfirst!(lowered, :($CONTEXT = $(buffer_data)(UInt8, results, $(g.results + 1)) + $(g.arena.peak)))
     push!(definitions, :(function $name($((:($v::$T) for (v, T) in ARGUMENTS)...))
         $(lowered...)
-        nothing
+        $(status(g))
     end))
     definitions, g.arena.peak + slots * SLOT
 end

@@ -2,7 +2,8 @@
 
 """
 Compiled code: `pointer` is a C function of (operands, results, pool), two arrays of pointers to XLA's buffers and an opaque pointer that
-leads to threads. After the results comes one more buffer of `workspace` bytes, unless that is 0.
+leads to threads. After the results comes one more buffer of `workspace` bytes, unless that is 0. It returns 0, or a number (a `Cint`) that
+says why it failed.
 
 It allocates nothing, throws nothing and calls nothing of Julia's runtime, so any thread may run it.
 """
@@ -31,7 +32,7 @@ function compile(p::Program)
     definitions, workspace = kernel_code(p)
     foreach(d -> define(d, !holds_loop(d)), definitions[1:end-1])
     f = define(definitions[end], false)
-    pointer = Core.eval(Kernels, :(@cfunction($f, Cvoid, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
+    pointer = Core.eval(Kernels, :(@cfunction($f, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
     Kernel(pointer, workspace, Expr(:block, definitions...))
 end
 
@@ -59,15 +60,28 @@ function kernel_code(p::Program)
     for (k, (a, y)) in enumerate(zip(flat.outputs, results))
         isscalar(a) && emit_code!(g, :($(unsafe_store!)($(buffer_data)($(dtype(a)), results, $k), $(y isa Register ? y.symbol : y))))
     end
+    g.canfail && start_status!(g)
     g.arena.peak == 0 && popfirst!(g.code)
     assembled(g, Symbol(:kernel_, p.name, :_, COUNT[] += 1))
 end
+
+"The kernel's status is the end of its workspace: where parts of the kernel find it, and nothing else ever is."
+function start_status!(g::Generator)
+    insert!(g.code, 2, :($STATUS = $(as_pointer)($Cint, $WORKSPACE, $(g.arena.peak))))
+    insert!(g.code, 3, :($(unsafe_store!)($STATUS, $(Cint(0)))))
+    g.arena.peak += ALIGNMENT
+end
+status(g::Generator) = g.canfail ?
+    :($(unsafe_load)($(as_pointer)($Cint, $(buffer_data)(UInt8, results, $(g.results + 1)), $(g.arena.peak - ALIGNMENT)))) : Cint(0)
 
 buffer!(g, T, list, k) = local!(g, Ptr{T}, :($(buffer_data)($T, $list, $k)))
 function operand!(g::Generator, v::Var, k)
     pointer = buffer!(g, dtype(v), :operands, k)
     isscalar(v) ? Register(local!(g, dtype(v), :($(unsafe_load)($pointer)))) : Memory(pointer, aval(v), false)
 end
+
+call_kernel(kernel::Ptr{Cvoid}, operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}}, pool::Ptr{Cvoid})::Cint =
+    ccall(kernel, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}), operands, results, pool)
 
 """
     run(kernel, program, x) -> results
@@ -81,7 +95,7 @@ function run(k::Kernel, p::Program, x)
     pointers = [Ptr{Cvoid}(pointer(b)) for b in structs]
     GC.@preserve buffers structs pointers begin
         n = length(x)
-        ccall(k.pointer, Cvoid, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}), pointer(pointers), pointer(pointers) + n * sizeof(Ptr{Cvoid}), C_NULL)
+        call_kernel(k.pointer, pointer(pointers), pointer(pointers) + n * sizeof(Ptr{Cvoid}), C_NULL) == 0 || throw(OutOfMemoryError())
     end
     y
 end

@@ -7,8 +7,9 @@ mutable struct Generator
     threaded::Bool                      # whether that block runs on several threads
     results::Int                        # of the kernel; the workspace comes after them
     plain::Bool                         # whether the code is a plain function, for Enzyme
+    canfail::Bool                       # whether the kernel has a status
 end
-Generator(results; plain = false) = Generator(Arena(reuses = !plain), Any[], Dict{Symbol,DataType}(), plain, results, plain)
+Generator(results; plain = false) = Generator(Arena(reuses = !plain), Any[], Dict{Symbol,DataType}(), plain, results, plain, false)
 
 const WORKSPACE = :workspace
 
@@ -89,6 +90,14 @@ Frame(g::Generator) = Frame(g, IdDict(), IdDict(), IdDict(), IdDict(), IdDict(),
 storage(s::Frame, v::Var) = s.storages[v]
 isinmemory(s::Frame, v::Var) = get(s.storages, v, nothing) isa Memory
 owner(s::Frame, v::Var) = haskey(s.aliases, v) ? owner(s, s.aliases[v]) : v
+
+"Writes that memory ran out; the kernel goes on to its end."
+function fail!(g::Generator)
+    g.canfail = true
+    g.types[STATUS] = Ptr{Cint}
+    emit_code!(g, :($(unsafe_store!)($STATUS, $OUT_OF_MEMORY)))
+end
+const STATUS, OUT_OF_MEMORY = :status, Cint(1)
 
 "Memory for a result, in the place where it is wanted or in the workspace."
 function memory!(s::Frame, v::Var)

@@ -158,8 +158,9 @@ function call_native(code::NativeCode, pool::Ptr{Cvoid}, operands::Tuple, result
         unsafe_store!(Ptr{Ptr{Cvoid}}(buffer + DATA_OFFSET), address)
         buffer += stride
     end
-    ccall(code.pointer, Cvoid, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}), list, list + length(operands) * sizeof(Ptr), pool)
+    status = call_kernel(code.pointer, list, list + length(operands) * sizeof(Ptr), pool)
     Libc.free(block)
+    status == 0 || throw(OutOfMemoryError())
     nothing
 end
 

@@ -92,7 +92,7 @@ end
 const METADATA_EXTENSION = Cint(1)
 const EXECUTE_STAGE = Cint(3)
 const BUFFER_TYPE = Cint(1)
-const INVALID_ARGUMENT, FAILED_PRECONDITION = Cint(3), Cint(9)
+const INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION = Cint(3), Cint(8), Cint(9)
 
 # Arguments of XLA's functions
 

@@ -18,9 +18,9 @@ end
     wrong = misfit(f, d)
     wrong == C_NULL || return wrong
     enter_gate() || return refused(f.api, d)
-    ccall(d.kernel, Cvoid, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), f.operands.items, f.results.items, frame)
+    status = ccall(d.kernel, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), f.operands.items, f.results.items, frame)
     leave_gate()
-    C_NULL
+    status == 0 ? C_NULL : exhausted(f.api, d)
 end
 
 "The error of a call whose operands or results are not those of the descriptor."
@@ -96,6 +96,12 @@ end
     buffer = message_buffer()
     buffer == C_NULL && return create_error(api, FAILED_PRECONDITION, buffer)
     finish_error(api, FAILED_PRECONDITION, buffer, put(about(buffer, d), "Python is exiting; kernels take no more calls"))
+end
+
+@noinline function exhausted(api::Ptr{FFIApi}, d::Descriptor)
+    buffer = message_buffer()
+    buffer == C_NULL && return create_error(api, RESOURCE_EXHAUSTED, buffer)
+    finish_error(api, RESOURCE_EXHAUSTED, buffer, put(about(buffer, d), "out of memory for what the trips of a while loop leave to be run backwards"))
 end
 
 message_buffer() = Ptr{UInt8}(Libc.malloc(MESSAGE_SIZE))

@@ -73,10 +73,6 @@ function partial_eval(op::While, eqn, known)
     [early], all(carry_known) ? Equation[] : [late]
 end
 
-transpose(::While, b, eqn, ȳ, x) = throw(NotDifferentiable(
-    "reverse-mode differentiation of a while loop whose trip count is not known: use lax.fori_loop or scan with static " *
-    "bounds, give bridge(..., while_bound=N) an upper bound on the trips, or use forward mode", eqn.source))
-
 function prune(op::While, eqn, used)
     cond_consts, body_consts, carry = loop_parts(eqn.attrs, trues(length(eqn.inputs)))
     cond_uses = used_inputs(dce(eqn[:cond]))[length(cond_consts)+1:end]
