@@ -9,13 +9,14 @@ import functools
 import importlib
 import math
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax._src import ad_util, core, sharding_impls, source_info_util
-from jax._src.interpreters import ad, mlir
+from jax._src.interpreters import ad, mlir, partial_eval
 from jax._src.lax import lax as lax_internal
 from jax._src.lax import linalg as linalg_internal
 from jax.extend import core as jex_core
@@ -207,6 +208,37 @@ def partitions(ctx: Any) -> int:
     return getattr(context, "num_devices", 1)
 
 
+# What jax.checkpoint's policies say
+
+Policy = Callable[..., Any]
+
+
+def saves_everything(policy: Policy | None) -> bool:
+    return policy is jax.checkpoint_policies.everything_saveable
+
+
+def both_policies(first: Policy | None, second: Policy | None) -> Policy | None:
+    """What both allow; one that is None has no say."""
+    if first is None or second is None:
+        return second if first is None else first
+    return lambda *args, **params: _allows(first(*args, **params)) and _allows(second(*args, **params))
+
+
+def is_saveable(policy: Policy, eqn) -> bool:
+    """Whether the equation's results may be kept. Of a call those of its equations are asked about."""
+    if any(True for _ in core.jaxprs_in_params(eqn.params)) or eqn.primitive.name in _CUSTOM:
+        return False
+    return _allows(policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params))
+
+
+_CUSTOM = ("custom_jvp_call", "custom_vjp_call")
+
+
+def _allows(answer: Any) -> bool:
+    """To offload a value is to keep it: there is but one memory here."""
+    return not isinstance(partial_eval.ensure_enum(answer), partial_eval.RecomputeType)
+
+
 # The registries of primitives
 
 
@@ -230,5 +262,5 @@ def primitives() -> dict[str, JaxRules]:
     lowered = {p.name for p in mlir._lowerings}.union(
         *({p.name for p in table} for table in mlir._platform_specific_lowerings.values())
     )
-    ours = {"julia_call", "julia_function", "enzyme_call", "enzyme_derivative"}
+    ours = {"julia_call", "julia_function", "enzyme_call", "enzyme_derivative", "while_passes"}
     return {name: JaxRules(name in jvps, name in transposes) for name in (jvps | transposes | lowered) - ours}

@@ -56,12 +56,20 @@ class Lowering:
     order: how many of the user's derivative rules this body is nested in. A rule often calls the very
         function that it differentiates, so that its full expansion is endless; what is called at order n
         matters only to derivatives of order n + 1.
+    policy: inside of `jax.checkpoint`, what of the equations' results may be kept; None outside.
     """
 
-    def __init__(self, constants: dict[str, np.ndarray], source: str = "", order: int = 0):
+    def __init__(
+        self,
+        constants: dict[str, np.ndarray],
+        source: str = "",
+        order: int = 0,
+        policy: compat.Policy | None = None,
+    ):
         self.constants = constants
         self.source = source
         self.order = order
+        self.policy = policy
         self.equations: list[Equation] = []
         self.count = 0
         self.broadcasts: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}  # of what, and along which dims
@@ -140,20 +148,28 @@ class Lowering:
 
     # Nested jaxprs
 
-    def body(self, jaxpr) -> Program:
-        """A nested jaxpr, closed or without constants, as a nested Program."""
+    def body(self, jaxpr, policy: compat.Policy | None = None) -> Program:
+        """A nested jaxpr, closed or without constants, as a nested Program; `policy` as for `subprogram`."""
         inner = getattr(jaxpr, "jaxpr", jaxpr)
         types = [self.type_of(v.aval) for v in inner.invars]
-        return self.subprogram(types, lambda lowering, args: lowering.inline(jaxpr, args))
+        return self.subprogram(types, lambda lowering, args: lowering.inline(jaxpr, args), policy=policy)
 
     def subprogram(
-        self, types: Sequence[TensorType], build: Callable[..., Sequence[Atom]], *, rule=False
+        self,
+        types: Sequence[TensorType],
+        build: Callable[..., Sequence[Atom]],
+        *,
+        rule: bool = False,
+        policy: compat.Policy | None = None,
     ) -> Program:
         """A nested Program with inputs of the given types; `build(lowering, inputs)` makes its outputs.
 
         rule: it is a derivative rule of the user's.
+        policy: what may be kept of its results, as far as what is around it agrees.
         """
-        inner = Lowering(self.constants, self.source, self.order + rule)
+        inner = Lowering(
+            self.constants, self.source, self.order + rule, compat.both_policies(self.policy, policy)
+        )
         inputs = [inner.variable(t) for t in types]
         outputs = build(inner, inputs)
         return inner.finish("", inputs, outputs)
@@ -203,6 +219,8 @@ class Lowering:
                 continue  # integers have no tangents: what is computed of them stands for nothing
             self.source = compat.user_source(eqn.source_info) or self.source
             outputs = self.equation(eqn, [read(v) for v in eqn.invars])
+            if self.policy is not None and compat.is_saveable(self.policy, eqn):
+                outputs = [self.append("saveable", [a], [a.type])[0] for a in outputs]
             env.update(zip(eqn.outvars, outputs, strict=True))
         return [read(v) for v in jaxpr.outvars]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
 
 from .. import compat
 from ..errors import NotDifferentiable
@@ -29,7 +30,19 @@ def _remat(*xs, body, barrier):
     def walled(*xs):
         return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
 
-    return jax.checkpoint(walled, prevent_cse=barrier)(*xs)
+    policy = jax.checkpoint_policies.save_only_these_names(_SAVEABLE) if _marks(body.program) else None
+    return jax.checkpoint(walled, prevent_cse=barrier, policy=policy)(*xs)
+
+
+_SAVEABLE = "pybridge: saveable"
+
+
+def _marks(program: Program) -> bool:
+    return any(eq.op == "saveable" or any(map(_marks, eq.bodies)) for eq in program.equations)
+
+
+def _saveable(x):
+    return checkpoint_name(x, _SAVEABLE)
 
 
 def _custom_jvp(*xs, call, jvp):
@@ -104,7 +117,9 @@ def _lower_remat(lowering, eqn, inputs):
     params = eqn.params
     prevent_cse = params["prevent_cse"]
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    body = lowering.body(params["jaxpr"])
+    if compat.saves_everything(params["policy"]):
+        return lowering.inline(params["jaxpr"], inputs)
+    body = lowering.body(params["jaxpr"], params["policy"] or jax.checkpoint_policies.nothing_saveable)
     return lowering.emit("remat", inputs, eqn, body=_unwalled(body) if barrier else body, barrier=barrier)
 
 
@@ -283,6 +298,7 @@ def _lower_batched_while(lowering, eqn, inputs, counts):
 
 ROWS = [
     Row("remat", _remat, ("body", "barrier"), lax=("remat2", "remat", "checkpoint"), lower=_lower_remat),
+    Row("saveable", _saveable, lax=()),
     Row("custom_jvp", _custom_jvp, ("call", "jvp"), lax=("custom_jvp_call",), lower=_lower_custom_jvp),
     Row("custom_vjp", _custom_vjp, ("call", "fwd", "bwd"), lax=("custom_vjp_call",), lower=_lower_custom_vjp),
     Row(

@@ -37,4 +37,4 @@ function flatten_call!(b, p::Program, x)
 end
 flatten_equation!(::Custom, b, e, x) = flatten_call!(b, e[:call], x)
 flatten_equation!(::Remat, b, e, x) = flatten_call!(b, e[:body], x)
-flatten_equation!(::OptimizationBarrier, b, e, x) = x
+flatten_equation!(::Union{OptimizationBarrier,Saveable}, b, e, x) = x

@@ -114,7 +114,7 @@ end
 
 "Whether an equation belongs to a kernel."
 is_linked(op::Primitive, e) = true
-is_linked(op::Union{Scan,While,Cond,Remat,OptimizationBarrier}, e) = false
+is_linked(op::Union{Scan,While,Cond,Remat,OptimizationBarrier,Saveable}, e) = false
 const Plain = Union{BroadcastInDim,Squeeze,Permute,Rev,Slice,DynamicSlice,SplitAxis,Iota,Reshape,Concatenate,DynamicUpdateSlice,Constant,
                     ReduceSum}
 is_linked(op::Plain, e) = is_large(e) || !are_plain(e)

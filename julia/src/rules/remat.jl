@@ -28,19 +28,19 @@ end
 isactive(ẋ) = Bool[t !== nothing for t in ẋ]
 given(ẋ) = Atom[t for t in ẋ if t !== nothing]
 
-"The known results are computed at once, without residuals; the rest recomputes the body when it is needed."
+"""
+The known results are computed at once; the rest repeats what it needs of the body when it is needed, from the operands and those values
+that the user's policy allows to be kept."""
 function partial_eval(op::Remat, eqn, known)
-    body = eqn[:body]
-    split = partial_eval(body, known)
-    early = select_outputs(with(body; inputs = body.inputs[known]), split.isknown)
-    late = copy_program(select_outputs(body, .!split.isknown))
-    isknown = split.isknown
+    split = partial_eval(eqn[:body], known; again = e -> !(e.op isa Saveable))
     # The known half is inlined: nothing of it has to be computed twice.
     b = Builder(Equation[], eqn.source)
-    y = inline!(b, copy_program(early), eqn.inputs[known])
-    first_half = bind_results!(b.equations, y, eqn.outputs[isknown])
-    second_half = with(eqn; outputs = eqn.outputs[.!isknown], attrs = Attributes(:body => late, :barrier => eqn[:barrier]))
-    first_half, any(.!isknown) ? [second_half] : Equation[]
+    y = inline!(b, split.known, eqn.inputs[known])
+    m = length(y) - split.residuals
+    first_half = bind_results!(b.equations, y[1:m], eqn.outputs[split.isknown])
+    second_half = with(eqn; inputs = vcat(y[m+1:end], eqn.inputs[.!known]), outputs = eqn.outputs[.!split.isknown],
+                       attrs = Attributes(:body => split.unknown, :barrier => eqn[:barrier]))
+    first_half, any(.!split.isknown) ? [second_half] : Equation[]
 end
 
 "Equations in which the variables `wanted` carry the values of the atoms `y`."
@@ -64,3 +64,13 @@ function prune(op::Remat, eqn, used)
     attrs = Attributes(:body => with(body; inputs = body.inputs[needed]), :barrier => eqn[:barrier])
     [Equation(op, eqn.inputs[needed], eqn.outputs[used], attrs, eqn.source)]
 end
+
+# saveable: an identity on a value that a checkpoint policy allows to be kept. It means something inside of a remat's body alone. As with
+# JAX's checkpoint_name, a tangent is not marked.
+
+@primitive Saveable saveable
+
+infer(::Saveable, types, attrs) = copy(types)
+evaluate(::Saveable, x, attrs, types) = map(copy, x)
+jvp(op::Saveable, b, eqn, x, ẋ) = emit!(b, op, x), ẋ
+transpose(::Saveable, b, eqn, ȳ, x) = ȳ
