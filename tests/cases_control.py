@@ -220,6 +220,13 @@ CASES = [
         active=(0,),
         op="remat",
     ),
+    *program(
+        "remat_policy",
+        jax.checkpoint(lambda x: jnp.sin(jnp.exp(x) @ x.T), policy=jax.checkpoint_policies.dots_saveable),
+        X,
+        active=(0,),
+        op="saveable",
+    ),
     *program("remat_closed_over", _closed_over, X, active=(0,), op="remat"),
     *program("custom_jvp", lambda x, n: scaled_sine(x, n) * x, X, SCALAR, active=(0, 1), op="custom_jvp"),
     *program("custom_jvp_int", counted, X, ints(1, 5, (), "i32"), active=(0,), op="custom_jvp"),

@@ -71,8 +71,9 @@ def test_the_comparison_notices_one_bit():
 
 
 def test_every_row_of_the_table_has_a_case():
-    # custom_vjp_tangent has no value, and dim_size needs symbolic dimensions; both have tests of their own.
-    assert {op for op in TABLE if not by_op(op)} == {"custom_vjp_tangent", "dim_size"}
+    # custom_vjp_tangent has no value, dim_size needs symbolic dimensions, and XLA cannot run while_passes; they have
+    # tests of their own.
+    assert {op for op in TABLE if not by_op(op)} == {"custom_vjp_tangent", "dim_size", "while_passes"}
 
 
 def test_cases_have_unique_names_and_reproducible_inputs():

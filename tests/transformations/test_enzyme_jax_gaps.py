@@ -58,9 +58,9 @@ GAPS = {
     "vmap inside of grad": lambda b: jax.grad(lambda x: jnp.sum(jax.vmap(b(smooth))(x) ** 2))(X),
     "hessian": lambda b: jax.hessian(b(smooth))(X[0]),
     "grad of grad": lambda b: jax.grad(jax.grad(b(lambda x: jnp.sin(x) * x**2)))(0.7),
-    "cholesky": lambda b: jax.grad(
-        b(lambda x: jnp.sum(jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(4)) * V))
-    )(X),
+    "cholesky": lambda b: jax.grad(b(lambda x: jnp.sum(jnp.linalg.cholesky(x @ x.T + 4 * jnp.eye(4)) * V)))(
+        X
+    ),
     "fft": lambda b: jax.grad(b(lambda x: jnp.sum(jnp.abs(jnp.fft.fft2(x)) ** 2 * V)))(X),
     "rfft": lambda b: jax.grad(b(lambda x: jnp.sum(jnp.fft.rfft(x).real * V[:, :3])))(X),
     "sort": lambda b: jax.grad(b(lambda x: jnp.sum(jnp.sort(x, axis=1) * V)))(X),

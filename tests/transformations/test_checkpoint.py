@@ -1,0 +1,159 @@
+"""Policies of `jax.checkpoint` keep their meaning: what is kept for the way back is what JAX keeps."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from agreement import assert_agree
+from jax import lax
+from jax._src.ad_checkpoint import saved_residuals  # JAX prints them publicly, and returns them here
+from jax.ad_checkpoint import checkpoint_name
+
+import pybridge as pb
+from pybridge import transforms
+from pybridge.numerals import DTYPES
+
+RNG = np.random.default_rng(31)
+POLICIES = jax.checkpoint_policies
+X = jnp.asarray(RNG.uniform(-1, 1, (4, 8)), jnp.float32)
+W = jnp.asarray(RNG.uniform(-1, 1, (3, 8, 8)), jnp.float32)
+
+
+def layer(x, w):
+    product = checkpoint_name(x @ w, "product")
+    return checkpoint_name(jnp.tanh(product), "activation")
+
+
+def network(w, x):
+    for matrix in w:
+        x = layer(x, matrix)
+    return jnp.sum(jnp.sin(x))
+
+
+def with_batches(w, x):
+    """One product with a batch axis, one without."""
+    y = jnp.einsum("bi,bij->bj", x[:3], jnp.tanh(w))
+    return jnp.sum(jnp.tanh(jnp.tanh(y) @ w[0]) ** 2)
+
+
+def scanned(policy):
+    """Each layer is a checkpoint of its own, as in most deep networks."""
+    step = jax.checkpoint(lambda x, w: (layer(x, w), None), policy=policy)
+    return lambda w, x: jnp.sum(jnp.sin(lax.scan(step, x, w)[0]))
+
+
+def either(*names):
+    return POLICIES.save_from_both_policies(POLICIES.dots_saveable, POLICIES.save_only_these_names(*names))
+
+
+def large_results(prim, *avals, **params):
+    """A policy of the user's own."""
+    return prim.name in ("tanh", "dot_general") and max(a.size for a in avals) > 16
+
+
+NAMED = {
+    "nothing": POLICIES.nothing_saveable,
+    "default": None,
+    "dots": POLICIES.dots_saveable,
+    "dots without batches": POLICIES.dots_with_no_batch_dims_saveable,
+    "these names": POLICIES.save_only_these_names("activation"),
+    "other names": POLICIES.save_any_names_but_these("activation"),
+    "either": either("activation"),
+    "own": large_results,
+}
+CASES = {
+    f"{name}/{f.__name__}": (f, policy) for f in (network, with_batches) for name, policy in NAMED.items()
+}
+
+
+def kept_by_jax(f, *args) -> list[tuple]:
+    """Type of each residual that is computed: arguments are there anyway."""
+    found = [
+        aval for aval, why in saved_residuals(f, *args) if "argument" not in why and "constant" not in why
+    ]
+    return sorted((aval.shape, str(aval.dtype)) for aval in found)
+
+
+def kept_here(f, *args) -> list[tuple]:
+    lin = transforms.linearize(pb.trace(f)(*args), optimize=True)
+    residuals = set(lin.known.outputs[len(lin.known.outputs) - lin.residuals :])
+    types = [v.type for v in residuals - set(lin.known.inputs)]
+    return sorted((t.shape, DTYPES[t.dtype].name) for t in types)
+
+
+def size(residuals) -> int:
+    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in residuals)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_as_much_is_kept_as_by_jax(name):
+    f, policy = CASES[name]
+    f = jax.checkpoint(f, policy=policy)
+    ours, theirs = kept_here(f, W, X), kept_by_jax(f, W, X)
+    assert (len(ours), size(ours)) == (len(theirs), size(theirs))
+
+
+def test_policies_differ_here():
+    counts = {name: len(kept_here(jax.checkpoint(network, policy=p), W, X)) for name, p in NAMED.items()}
+    assert counts["nothing"] == counts["default"] == 0
+    assert counts["dots"] == counts["these names"] == 3 and counts["either"] > 3
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_of_each_trip_of_a_scan_as_much_is_kept(name):
+    """Beside what JAX keeps there is at most the carry of each trip."""
+    f = scanned(NAMED[name])
+    assert size(kept_here(f, W, X)) <= size(kept_by_jax(f, W, X))
+
+
+def test_to_keep_everything_is_as_if_there_were_no_checkpoint():
+    f = jax.checkpoint(network, policy=POLICIES.everything_saveable)
+    assert kept_here(f, W, X) == kept_here(network, W, X) != []
+    assert "remat" not in str(pb.trace(f)(W, X))
+
+
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+@pytest.mark.parametrize("name", ["dots", "these names", "own"])
+def test_gradients_of_all_orders(name, execute):
+    for make in (lambda p: jax.checkpoint(network, policy=p), scanned):
+        f = make(NAMED[name])
+        g = pb.bridge(f, execute=execute)
+        assert_agree(jax.grad(g)(W, X), jax.grad(f)(W, X), "grad")
+
+        def push(f):
+            return jax.jvp(lambda x: jax.grad(f, 1)(W, x), (X,), (jnp.cos(X),))[1]
+
+        assert_agree(push(g), push(f), "forward over reverse")
+        batch = jnp.stack([X, -X])
+        assert_agree(
+            jax.vmap(jax.grad(g, 1), (None, 0))(W, batch),
+            jax.vmap(jax.grad(f, 1), (None, 0))(W, batch),
+            "vmap",
+        )
+
+
+def test_a_policy_survives_vmap_and_the_way_to_jax_and_back():
+    f = jax.checkpoint(network, policy=NAMED["dots"])
+    program = pb.trace(f)(W, X)
+    again = pb.trace(program.to_jax())(W, X)
+    assert kept_here(program.to_jax(), W, X) == kept_here(f, W, X)
+    assert str(again).count("saveable") == str(program).count("saveable") == 3
+    batched = jax.vmap(pb.bridge(f), (None, 0))
+    jaxpr = jax.make_jaxpr(batched)(W, jnp.stack([X, X]))
+    (program,) = (e.params["program"] for e in jaxpr.eqns if "program" in e.params)
+    assert str(program).count("saveable") == 3
+
+
+def test_nested_checkpoints_keep_what_all_of_them_allow():
+    inner = jax.checkpoint(lambda x, w: jnp.sin(layer(x, w)), policy=POLICIES.dots_saveable)
+
+    def f(w, x):
+        return jnp.sum(inner(inner(x, w[0]), w[1]))
+
+    assert len(kept_here(f, W, X)) >= 2
+    assert kept_here(jax.checkpoint(f), W, X) == []
+    assert len(kept_here(jax.checkpoint(f, policy=POLICIES.dots_saveable), W, X)) == 2
