@@ -71,8 +71,8 @@ def test_the_comparison_notices_one_bit():
 
 
 def test_every_row_of_the_table_has_a_case():
-    # custom_vjp_tangent has no value, dim_size needs symbolic dimensions, and XLA cannot run while_passes; they have
-    # tests of their own.
+    # custom_vjp_tangent has no value, dim_size needs symbolic dimensions, XLA cannot run while_passes: each
+    # of these has tests of its own.
     assert {op for op in TABLE if not by_op(op)} == {"custom_vjp_tangent", "dim_size", "while_passes"}
 
 
