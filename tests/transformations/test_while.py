@@ -73,7 +73,7 @@ def nested(loop, x):
     def inner(y):
         return loop(lambda z: jnp.abs(z) < 2.0, lambda z: z * z + y / 2, y)
 
-    return jnp.sum(loop(lambda s: s < 40.0, lambda s: s + inner(x) * jnp.cos(s), x * 2))
+    return jnp.sum(loop(lambda s: s < 40.0, lambda s: s + inner(x) * (1.5 + jnp.cos(s)), x * 2))
 
 
 def complex_loop(loop, x):

@@ -21,16 +21,25 @@ function mentioned!(used::Set{Symbol}, set::Set{Symbol}, ex)
     foreach(a -> mentioned!(used, set, a), ex.args)
 end
 
-"A part of the code that becomes a function, with the variables that it takes from earlier parts and hands to later ones."
+"""
+A part of the code that becomes a function, with the variables that it mentions, those that it sets, and those that it sets in any case, not
+only in a branch or a loop: others may be undefined at its end."""
 struct Section
     code::Vector{Any}
     used::Set{Symbol}
     set::Set{Symbol}
+    defined::Set{Symbol}
 end
 function Section(code)
-    used, set = Set{Symbol}(), Set{Symbol}()
+    used, set, defined = Set{Symbol}(), Set{Symbol}(), Set{Symbol}()
     foreach(ex -> mentioned!(used, set, ex), code)
-    Section(code, used, set)
+    foreach(ex -> defined!(defined, ex), code)
+    Section(code, used, set, defined)
+end
+defined!(defined, ex) = nothing
+function defined!(defined, ex::Expr)
+    ex.head === :(=) && push!(defined, ex.args[1])
+    ex.head === :block && foreach(a -> defined!(defined, a), ex.args)
 end
 
 function sections(code)
@@ -119,7 +128,7 @@ function section_calls!(definitions, parts, types, base, name)
     before, crossing = Set{Symbol}(first.(ARGUMENTS)), Symbol[]
     for part in parts
         append!(crossing, sort!([v for v in part.used if v in before && !(v in crossing)]))
-        union!(before, part.set)
+        union!(before, part.defined)
     end
     slot = Dict(v => base + k for (k, v) in enumerate(crossing))
     calls = Any[put_slot(v, slot[v], types) for (v, _) in ARGUMENTS if haskey(slot, v)]
@@ -129,11 +138,11 @@ function section_calls!(definitions, parts, types, base, name)
         push!(definitions, :(@noinline function $f($CONTEXT::Ptr{UInt8})
             $((get_slot(v, slot[v], types) for v in sort!(collect(part.used)) if v in before && haskey(slot, v))...)
             $(part.code...)
-            $((put_slot(v, slot[v], types) for v in sort!(collect(part.set)) if haskey(slot, v))...)
+            $((put_slot(v, slot[v], types) for v in sort!(collect(part.set)) if haskey(slot, v) && (v in before || v in part.defined))...)
             nothing
         end))
         push!(calls, :($f($CONTEXT)))
-        union!(before, part.set)
+        union!(before, part.defined)
     end
     calls, max(length(crossing), 1)
 end
