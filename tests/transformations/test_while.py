@@ -187,7 +187,7 @@ def test_a_long_loop():
     np.testing.assert_allclose(found, 1 + n * 1e-9 * np.cos(0.5), rtol=1e-7)
 
 
-def test_xla_refuses_and_names_both_remedies():
+def test_xla_refuses_and_names_both_remedies(x64):
     f = pb.bridge(lambda x: newton(lax.while_loop, x), execute="xla")
     with pytest.raises(
         pb.UnsupportedPrimitive, match=r"test_while\.py:\d+.*while_bound=N.*\"julia\""
@@ -199,7 +199,7 @@ def test_xla_refuses_and_names_both_remedies():
     assert f(2.0) > 1.4 and jax.jvp(f, (2.0,), (1.0,))[1] > 0.3  # these need no memory that grows
 
 
-def test_auto_runs_such_a_loop_natively(capsys):
+def test_auto_runs_such_a_loop_natively(capsys, x64):
     f = pb.bridge(lambda x: newton(lax.while_loop, x), explain=True)
     assert abs(jax.grad(f)(2.0) - 0.5 / np.sqrt(2)) < 1e-5
     said = capsys.readouterr().err
