@@ -49,7 +49,8 @@ def test_julia_sources_are_in_the_wheel(wheel):
     there = {p.relative_to(ROOT / "julia").as_posix() for p in (ROOT / "julia" / "src").rglob("*.jl")}
     missing = [p for p in there if f"pybridge/_jaxprad/{p}" not in names]
     assert there and not missing
-    assert "pybridge/_jaxprad/Project.toml" in names
+    assert "pybridge/_jaxprad/Project.toml" in names  # where pybridge/juliapkg.json says that it is
+    assert "pybridge/juliapkg.json" in names and len(names) == len(set(names))
     assert not [n for n in names if n.endswith((".so", ".pyc", "Manifest.toml"))]
 
 

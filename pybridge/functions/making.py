@@ -23,6 +23,7 @@ from .call import Call, Function, describe
 # What a failed call's message has in front of the text that a failed request answers.
 ERROR_MARK = "JuliaError in a call of a Julia function\n"
 _NAMED = (errors.EngineUnavailable, errors.NotDifferentiable)
+_ENZYME = "EnzymeFailed"  # Julia's name for what pybridge calls EnzymeError
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _ask(command: str, body: str, *arguments: str) -> str:
         for kind in _NAMED:
             if kind.__name__ == failure.kind:
                 raise kind(str(failure)) from None
-        raise
+        raise _named(failure) from None
 
 
 def _target(call: Call) -> str:
@@ -106,7 +107,13 @@ def as_julia_error(failure: Exception) -> errors.JuliaError | None:
     text = text.partition("\n=====\n")[0]
     kind, _, rest = text.partition("\n")
     message, _, trace = rest.partition("\n-----\n")
-    return errors.JuliaError(message, kind=kind, stacktrace=trace)
+    return _named(errors.JuliaError(message, kind=kind, stacktrace=trace))
+
+
+def _named(error: errors.JuliaError) -> errors.JuliaError:
+    if error.kind != _ENZYME:
+        return error
+    return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
 
 
 def dtype_of(type_: Any) -> np.dtype:

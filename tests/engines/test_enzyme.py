@@ -159,6 +159,20 @@ def test_forward_mode_of_a_reverse_rule_is_refused_and_the_next_call_works():
     assert_agree(jax.grad(f)(A), 3 * np.cos(A), "gradient")
 
 
+def test_what_enzyme_says_is_an_enzyme_error(monkeypatch):
+    """Told by Julia, since no Program is known that Enzyme refuses."""
+
+    def refuse(command, *rest, **options):
+        raise pb.JuliaError("it is beyond me", kind="EnzymeFailed", stacktrace="somewhere in differentiated")
+
+    gradient = jax.grad(pb.bridge(lambda a: waves(a, 3.0).sum(), engine="enzyme"))
+    with monkeypatch.context() as patched, pytest.raises(pb.EnzymeError, match="beyond me") as refused:
+        patched.setattr("pybridge.transforms.julia.request", refuse)
+        gradient(A)
+    assert "differentiated" in refused.value.stacktrace
+    assert_agree(gradient(A), jax.grad(lambda a: waves(a, 3.0).sum())(A), "gradient")
+
+
 def test_other_execute_modes_are_refused():
     with pytest.raises(pb.UnknownOption, match="julia"):
         pb.bridge(waves, engine="enzyme", execute="xla")

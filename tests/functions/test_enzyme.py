@@ -36,9 +36,6 @@ plain(A::Matrix{Float64}, x::Vector{Float64}) = A * x
 square(z) = z .* conj.(z) .+ z .^ 2
 parts(x) = (x[1] > 0 ? x .^ 2 : x, 2.0 * x[2])
 
-# boxes: types that nobody can infer
-unstable(x) = (s = Any[x[1]]; for v in x; push!(s, v * s[end]); end; convert(Float64, s[end]))
-
 # a rule of the user's, wrong by a factor of three on purpose
 tripled(x) = x^2
 const Rules, Tripled = EnzymeRules, Enzyme.Const{typeof(tripled)}
@@ -52,8 +49,6 @@ Rules.reverse(::Rules.RevConfig, ::Tripled, dret::Enzyme.Active, tape, x::Enzyme
     (6 * x.val * dret.val,)
 by_rule(x) = tripled(x) + x
 
-throws(x) = x[1] > 0 ? error("in the dark") : sum(x)
-foreign(x) = ccall(:time, Clong, (Ptr{Cvoid},), C_NULL) > 0 ? sum(x) : 0.0
 """
 
 
@@ -149,30 +144,3 @@ def test_the_users_enzyme_rule_is_honoured():
     f = function("by_rule")
     assert jax.grad(f)(2.0) == 13.0  # 5 without the rule
     assert jax.jacfwd(f)(2.0) == 13.0
-
-
-def test_types_that_cannot_be_inferred():
-    f = function("unstable", result=jax.ShapeDtypeStruct((), jnp.float64))
-    assert f(X) == pytest.approx(X[0] * X.prod())
-    try:
-        got = jax.grad(f)(X)
-    except pb.JuliaError as refused:
-        assert "Enzyme" in refused.kind or "Enzyme" in str(refused)
-    else:
-        np.testing.assert_allclose(got, jax.grad(lambda x: x[0] * jnp.prod(x))(X))
-    assert jax.grad(function("waves"), 1)(X, 1.0) == pytest.approx(2 * np.sum(np.sin(X) ** 2))
-
-
-def test_an_exception_in_the_differentiated_function():
-    gradient = jax.grad(function("throws", result=jax.ShapeDtypeStruct((), jnp.float64)))
-    with pytest.raises(pb.JuliaError, match="in the dark"):
-        gradient(X)
-    np.testing.assert_allclose(gradient(-np.abs(X)), np.ones(3))
-
-
-def test_what_enzyme_cannot_compile():
-    f = function("foreign", result=jax.ShapeDtypeStruct((), jnp.float64))
-    with pytest.raises(pb.JuliaError) as refused:
-        jax.grad(f)(X)
-    assert "Enzyme" in refused.value.kind and "foreign" in str(refused.value)
-    assert jax.grad(function("waves"), 1)(X, 1.0) == pytest.approx(2 * np.sum(np.sin(X) ** 2))

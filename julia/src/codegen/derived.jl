@@ -49,19 +49,6 @@ function place(steps, batch, item)
     offset
 end
 
-"What Enzyme says of code that it cannot differentiate."
-struct EnzymeFailed <: JaxprADError
-    message::String
-end
-Base.showerror(io::IO, e::EnzymeFailed) = print(io, e.message)
-function by_enzyme(f)
-    try
-        f()
-    catch e
-        rethrow(e isa JaxprADError ? e : EnzymeFailed(sprint(showerror, e)))
-    end
-end
-
 "The function `run` of a Program's derivative; the extension has the method."
 function differentiated end
 
@@ -72,7 +59,7 @@ derivative_results(p::Program, ::ReverseMode, active) = p.inputs[active]
 
 function Derived(p::Program, mode::Mode, active, batch, marks)
     Functions.require_enzyme()
-    run = by_enzyme(() -> Base.invokelatest(differentiated, p, mode, active))
+    run = Functions.by_enzyme(() -> Base.invokelatest(differentiated, p, mode, active); others = Functions.EnzymeFailed)
     operands = Tuple(batched_port(aval(a), batch, m) for (a, m) in zip([p.inputs; extra_operands(p, mode, active)], marks))
     results = Tuple(batched_port(aval(a), batch, trues(length(batch))) for a in derivative_results(p, mode, active))
     Derived(run, operands, results, batch)
@@ -109,7 +96,7 @@ function derived_handler(make, key::AbstractString, name::AbstractString)
         f = gensym(:derived)
         Core.eval(Kernels, :($f(frame::Ptr{$(FFI.FFICallFrame)}) = $handle(frame, $descriptor, $d)))
         # All is compiled before XLA may call: its threads' stacks are small, and Enzyme compiles one function at a time.
-        by_enzyme() do
+        Functions.by_enzyme(others = Functions.EnzymeFailed) do
             Base.invokelatest(precompile, handle, (Ptr{FFI.FFICallFrame}, Ptr{FFI.Descriptor}, typeof(d)))
         end
         UInt(Core.eval(Kernels, :(@cfunction($f, Ptr{Cvoid}, (Ptr{$(FFI.FFICallFrame)},)))))

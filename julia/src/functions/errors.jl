@@ -20,7 +20,24 @@ struct EngineUnavailable <: JaxprADError
     message::String
 end
 
+"What Enzyme.jl says of code that it cannot differentiate."
+struct EnzymeFailed <: JaxprADError
+    message::String
+end
+EnzymeFailed(e::Exception) = EnzymeFailed(string(nameof(typeof(e)), ": ", sprint(showerror, e)))
+
+"Runs work of Enzyme's. Of other exceptions, those of the function that it differentiates, `others` says what they become."
+function by_enzyme(work; others = identity)
+    try
+        work()
+    catch e
+        nameof(Base.moduleroot(parentmodule(typeof(e)))) === :Enzyme && rethrow(EnzymeFailed(e))
+        rethrow(e isa JaxprADError ? e : others(e))
+    end
+end
+
 Base.showerror(io::IO, e::FunctionNotFound) = print(io, e.message)
 Base.showerror(io::IO, e::ResultMismatch) = print(io, e.message)
 Base.showerror(io::IO, e::InputMutated) = print(io, e.message)
 Base.showerror(io::IO, e::EngineUnavailable) = print(io, e.message)
+Base.showerror(io::IO, e::EnzymeFailed) = print(io, e.message)

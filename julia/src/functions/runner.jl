@@ -27,8 +27,7 @@ function Runner(what, batch::Union{Nothing,Int}, batched)
 end
 
 "Runs on the memory at these addresses."
-run!(r::Runner, operands::Tuple, results::Tuple) =
-    r.settled[] ? each_item!(r, operands, results) : compiling(() -> each_item!(r, operands, results), r)
+run!(r::Runner, operands::Tuple, results::Tuple) = compiling(() -> each_item!(r, operands, results), r)
 
 function each_item!(r::Runner, operands::Tuple, results::Tuple)
     for item in 0:r.batch-1
@@ -43,6 +42,7 @@ end
 # compiled while it runs, so a derivative's first run is alone as well.
 const COMPILER = ReentrantLock()
 compiling(work, r::Runner) = r.settled[] ? work() : lock(work, COMPILER)
+compiling(work, r::Runner{<:Derivative}) = by_enzyme(() -> r.settled[] ? work() : lock(work, COMPILER))
 
 "What was made for Python, by number; kept as long as the process lives, since XLA may call it."
 const RUNNERS = Runner[]

@@ -1,0 +1,76 @@
+"""What pybridge asks of juliapkg, which installs it at juliacall's first start where the network allows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from pybridge import julia
+
+from .processes import CHECKOUT
+
+JAXPRAD = CHECKOUT / "julia" / "Project.toml"
+
+REQUIREMENTS = """
+import io, json, contextlib
+from juliapkg import deps
+with contextlib.redirect_stdout(io.StringIO()):
+    julia, packages = deps.find_requirements()
+print(json.dumps({"julia": str(julia), "packages": {p.name: p.dict() for p in packages}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def required():
+    """As juliapkg reads it, with what juliacall asks for beside it."""
+    done = subprocess.run(
+        [sys.executable, "-c", REQUIREMENTS],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_jaxprad_is_the_one_beside_pybridge(required):
+    package = required["packages"]["JaxprAD"]
+    project = tomllib.loads(JAXPRAD.read_text(encoding="utf-8"))
+    assert package["uuid"] == project["uuid"] and package["dev"]
+    assert Path(package["path"]).resolve() == JAXPRAD.parent.resolve()
+
+
+def test_enzyme_is_the_one_that_the_extension_is_for(required):
+    package, project = required["packages"]["Enzyme"], tomllib.loads(JAXPRAD.read_text(encoding="utf-8"))
+    assert package["uuid"] == project["weakdeps"]["Enzyme"]
+    assert package["version"] == "^" + project["compat"]["Enzyme"]
+
+
+def test_julia_is_one_that_juliacall_takes(required):
+    assert required["julia"].startswith("1.10.3 ")
+    assert "PythonCall" in required["packages"]
+
+
+def test_a_project_gets_jaxprad_without_a_network(required, tmp_path):
+    """juliapkg's own call; JaxprAD needs Julia's standard library alone."""
+    found = julia.find().require()
+    if found.release < (1, 10):
+        pytest.skip(f"juliapkg takes Julia 1.10.3 or newer, and this is {found.version}")
+    package = required["packages"]["JaxprAD"]
+    spec = f'Pkg.PackageSpec(name="JaxprAD", uuid="{package["uuid"]}", path=raw"{package["path"]}")'
+    code = f'import Pkg; Pkg.develop([{spec}]); print(Base.find_package("JaxprAD"))'
+    done = subprocess.run(
+        [found.executable, "--startup-file=no", f"--project={tmp_path}", "-e", code],
+        env={**os.environ, "JULIA_PKG_SERVER": "", "JULIA_PKG_PRECOMPILE_AUTO": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout).resolve() == JAXPRAD.parent / "src" / "JaxprAD.jl"
