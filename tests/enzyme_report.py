@@ -1,4 +1,4 @@
-"""Runs the tests that need Enzyme.jl and writes their dated result, docs/enzyme.md.
+"""Runs the tests of Julia functions and of engine `enzyme`, and writes their dated result, docs/enzyme.md.
 
     python tests/enzyme_report.py [TESTS...]
 
@@ -23,6 +23,7 @@ from pybridge import julia
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "enzyme.md"
+TESTS = ["tests/functions", "tests/engines"]
 
 
 @dataclass
@@ -34,8 +35,8 @@ class Count:
 
 
 def run(results: Path, tests: list[str]) -> None:
-    marked = [sys.executable, "-m", "pytest", "-q", "-m", "enzyme", "--timeout=900", f"--junitxml={results}"]
-    subprocess.run([*marked, *(tests or ["tests"])], cwd=ROOT, check=False)
+    command = [sys.executable, "-m", "pytest", "-q", "--timeout=900", f"--junitxml={results}"]
+    subprocess.run([*command, *(tests or TESTS)], cwd=ROOT, check=False)
 
 
 def counts(results: Path) -> tuple[dict[str, Count], list[str]]:
@@ -73,8 +74,8 @@ def page(files: dict[str, Count], remarks: list[str]) -> str:
             [
                 "# Tests with Enzyme.jl",
                 "",
-                "Where Enzyme.jl is found these tests run with all others; elsewhere they skip with that "
-                "reason. `python tests/enzyme_report.py` runs them and writes this page.",
+                "The tests of Julia functions and of engine `enzyme`. Elsewhere those that need Enzyme.jl skip "
+                "with that reason. `python tests/enzyme_report.py` runs them and writes this page.",
                 "",
                 f"**{datetime.date.today():%d %B %Y}**, {machine}: Julia {installed.version}, "
                 f"Enzyme.jl {installed.enzyme}, PythonCall {installed.pythoncall or 'absent'} "

@@ -173,6 +173,30 @@ def test_what_enzyme_says_is_an_enzyme_error(monkeypatch):
     assert_agree(gradient(A), jax.grad(lambda a: waves(a, 3.0).sum())(A), "gradient")
 
 
+def test_an_exception_at_run_time_is_an_error_and_the_next_call_works():
+    """Here for want of memory: of more bytes than there are addresses."""
+
+    def summed(x):
+        return jnp.cumsum(jnp.broadcast_to(x, (2**50,)))[-1]
+
+    gradient = jax.jit(jax.grad(pb.bridge(summed, engine="enzyme")))
+    for _ in range(2):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="OutOfMemoryError"):
+            gradient(1.0).block_until_ready()
+    assert_agree(jax.grad(pb.bridge(jnp.sin, engine="enzyme"))(1.0), np.cos(1.0), "gradient")
+
+
+def test_integer_powers():
+    x, k = np.array([-1.5, 0.0, 2.0, 3.0]), np.array([3, 2, 0, -1])
+
+    def powers(x):
+        return (x**k * jnp.arange(4.0)).sum()
+
+    f = pb.bridge(powers, engine="enzyme")
+    assert_agree(jax.grad(f)(x), jax.grad(powers)(x), "gradient")
+    assert_agree(jax.jacfwd(f)(x), jax.jacfwd(powers)(x), "tangent")
+
+
 def test_other_execute_modes_are_refused():
     with pytest.raises(pb.UnknownOption, match="julia"):
         pb.bridge(waves, engine="enzyme", execute="xla")

@@ -74,14 +74,14 @@ end
     misfit = FFI.misfit(f, d)
     misfit == C_NULL || return misfit
     FFI.enter_gate() || return FFI.refused(f.api, d)
-    problem = C_NULL
+    text = nothing
     try
         run!(derived, addresses(f.operands, derived.operands), addresses(f.results, derived.results), Ptr{Cvoid}(frame))
     catch e
-        problem = Functions.failure(f.api, e, catch_backtrace())
+        text = Base.invokelatest(Functions.error_text, e, catch_backtrace())::String
     end
     FFI.leave_gate()
-    problem
+    Functions.failure(f.api, text)
 end
 addresses(list::FFI.FFIList, ports::NTuple{N,Port}) where {N} = ntuple(k -> UInt(FFI.ffi_buffer(list, k).data), Val(N))
 

@@ -91,6 +91,7 @@ partials(::typeof(NumberMath.erf_inv), x) = (y = NumberMath.erf_inv(x); (oftype(
 partials(::typeof(absolute), x) = (oftype(x, sign(x)),)
 partials(::typeof(power), x, y) = (ifelse(y == 0, zero(x), y * NumberMath.pow(x, y - 1)),
                                    NumberMath.log(ifelse(x > 0, x, one(x))) * NumberMath.pow(x, y))
+partials(::typeof(power), x, y::Integer) = (ifelse(y == 0, zero(x), oftype(x, y) * power(x, y - one(y))), zero(x))
 partials(::typeof(NumberMath.atan2), y, x) = (d = x * x + y * y; (x / d, -y / d))
 # As JAX has it, operands that tie share the derivative.
 partials(::typeof(larger), x, y) = (d = ifelse(x == y, oftype(x, 0.5), oftype(x, x > y)); (d, 1 - d))

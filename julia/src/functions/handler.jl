@@ -12,8 +12,10 @@ const ADOPTS_THREADS = VERSION >= v"1.9"
     FFI.enter_gate() || return FFI.refused(f.api, d)
     text = outcome(runner, addresses(f.operands, runner.operands), addresses(f.results, runner.results))
     FFI.leave_gate()
-    text === nothing ? C_NULL : GC.@preserve text FFI.create_error(f.api, INTERNAL, pointer(text))
+    failure(f.api, text)
 end
+failure(api, ::Nothing) = C_NULL
+failure(api, text::String) = GC.@preserve text FFI.create_error(api, INTERNAL, pointer(text))
 
 """
 Runs and gives the error's text, if there is one. On a task, for its stack: recursion that runs away is then an error, while on a
