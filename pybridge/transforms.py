@@ -69,8 +69,8 @@ def linearize(
 ) -> Linearization:
     """The Program split into a known part and a part linear in the tangents of the active inputs.
 
-    compact: residuals are few and small: factors of a tangent are multiplied together before they meet it, and
-        the linear part computes large residuals again where that is cheap.
+    compact: residuals are few and small: factors of a tangent are multiplied before they meet it, and the
+        linear part computes large residuals again where that is cheap.
     """
     return _linearize(program, _active(program, active), optimize, compact)
 

@@ -16,6 +16,13 @@ function depot()::String
     first(DEPOT_PATH)
 end
 
+"The folder into which loading the package writes what only one process at a time may write, or nothing: Julia guards it itself since 1.10."
+function unguarded(name::String)::String
+    writes = depot()
+    isloaded = any(id -> id.name == name, keys(Base.loaded_modules))     # a part of the system image
+    VERSION >= v"1.10" || isloaded ? "" : joinpath(writes, "compiled", "v$(VERSION.major).$(VERSION.minor)")
+end
+
 load(name::String, folder::String)::String = answer() do
     # The folder goes to the end, where it is only a place to find the package: in front it would
     # become the active project, which Pkg writes to and on which precompiled files depend.

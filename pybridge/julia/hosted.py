@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +16,7 @@ from pybridge.julia.libjulia import LibJulia
 from pybridge.julia.signals import Guard
 from pybridge.julia.source import Package
 
+_LOG = logging.getLogger(__name__)
 _BOOT = Path(__file__).with_name("boot.jl")
 
 
@@ -53,7 +55,7 @@ class Hosted:
             "string(nameof(host)) end"
         )
         host = f"getfield(Main, Symbol({_literal(host)}))"
-        with _one_at_a_time(self.library.text(f"{host}.depot()")):
+        with _one_at_a_time(self.library.text(f"{host}.unguarded({_literal(package.name)})")):
             code = f"{host}.load({_literal(package.name)}, {_literal(str(package.folder))})"
             address, _, path = protocol.decode(self.library.text(code)).partition("\n")
         return Service(
@@ -65,13 +67,19 @@ class Hosted:
 
 
 @contextmanager
-def _one_at_a_time(depot: str) -> Iterator[None]:
+def _one_at_a_time(folder: str) -> Iterator[None]:
     """Old Julias write precompiled files in place: two processes doing so at once spoil them for a third."""
-    folder = Path(depot, "compiled")
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / "pybridge.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    if not folder:
+        yield
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    lock = os.open(Path(folder, "pybridge.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _LOG.warning("waiting for another process, which precompiles for Julia in %s", folder)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
         os.close(lock)

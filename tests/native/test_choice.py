@@ -72,7 +72,7 @@ def test_julia_refuses_by_name(no_kernel_for_sin):
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
 def test_other_platforms(platform):
-    """Native kernels are refused there by name; under `auto` they are XLA operations, and the CPU has its kernel."""
+    """Native kernels are refused there by name; under `auto` they are XLA operations, on the CPU a kernel."""
     traced = jax.jit(pb.bridge(lambda x: f(x) + 3, execute="julia")).trace(X)
     with pytest.raises(pb.EngineUnavailable, match="CPU alone"):
         traced.lower(lowering_platforms=(platform,))
