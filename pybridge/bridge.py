@@ -128,7 +128,7 @@ class _Bridged:
     def __call__(self, *args, **kwargs):
         traced, leaves = self._trace(args, kwargs)
         arrays = [compat.with_weak_type(keys.raw(x), False) for x in (*traced.constants, *leaves)]
-        results = self.engine.apply(traced.program, arrays, self.options)
+        results = self.engine.apply(traced.program, compat.varying_alike(arrays), self.options)
         outputs = [keys.restored(y, aval) for y, aval in zip(results, traced.avals, strict=True)]
         return jax.tree.unflatten(traced.out_tree, outputs)
 

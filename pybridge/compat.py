@@ -176,6 +176,16 @@ def varying_like(x: Any, aval: Any) -> Any:
     return jax.lax.pcast(x, tuple(missing), to="varying") if missing else x
 
 
+def varying_alike(xs: list[Any]) -> list[Any]:
+    """The arrays, in `shard_map`, as ones that vary over every mesh axis over which one of them does.
+
+    The cotangents of what is the same on all devices are summed over them by JAX, as the transpose of this.
+    """
+    axes = frozenset().union(*(_varying(jax.typeof(x)) for x in xs))
+    missing = [tuple(axes - _varying(jax.typeof(x))) for x in xs]
+    return [jax.lax.pcast(x, m, to="varying") if m else x for x, m in zip(xs, missing, strict=True)]
+
+
 def signature(x: Any) -> tuple:
     """What tracing depends on: shape, dtype and weak type of an array or tracer."""
     aval = jax.typeof(x)
