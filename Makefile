@@ -9,6 +9,8 @@ SHELL := /bin/bash
 BIN := .venv/bin
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
 	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# Processes that run tests side by side; each has a Julia of its own.
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)
 
 help:
@@ -39,11 +41,11 @@ setup: .venv/julia.stamp
 test: test-julia test-python
 
 test-julia: .venv/julia.stamp
-	"$$($(BIN)/python -c 'from pybridge import julia; print(julia.find().require().executable)')" \
-		--startup-file=no julia/test/runtests.jl
+	julia="$$($(BIN)/python -c 'from pybridge import julia; print(julia.find().require().executable)')"; \
+	seq $(JOBS) | xargs -P $(JOBS) -I{} "$$julia" --startup-file=no julia/test/runtests.jl --part {}/$(JOBS)
 
 test-python: .venv/julia.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 demo: .venv/julia.stamp
 	$(BIN)/python examples/demo.py

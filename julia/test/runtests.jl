@@ -1,4 +1,4 @@
-# All tests, or those of the files named: `julia test/runtests.jl rules/elementwise`.
+# All tests, those of the files named (`julia test/runtests.jl rules/elementwise`), or every n-th file from the k-th on (`--part k/n`).
 
 push!(LOAD_PATH, joinpath(@__DIR__, ".."))
 include("harness.jl")
@@ -21,8 +21,15 @@ function include_apart(file)
     Base.include(apart, joinpath(@__DIR__, "$file.jl"))
 end
 
+function chosen(arguments)
+    isempty(arguments) && return FILES
+    arguments[1] == "--part" || return map(f -> replace(f, r"\.jl$" => ""), arguments)
+    k, n = parse.(Int, split(arguments[2], '/'))
+    FILES[k:n:end]
+end
+
 @testset "JaxprAD" begin
-    for file in (isempty(ARGS) ? FILES : map(f -> replace(f, r"\.jl$" => ""), ARGS))
+    for file in chosen(ARGS)
         @testset "$file" begin
             include_apart(file)
         end

@@ -30,17 +30,18 @@ function call_handler(handler, operands, results; stage = FFI.EXECUTE_STAGE, api
 end
 
 # results: twice the operand, whatever the workspace holds
-function twice(ins::Ptr{Ptr{FFIBuffer}}, outs::Ptr{Ptr{FFIBuffer}}, pool::Ptr{Cvoid})::Cvoid
+function twice(ins::Ptr{Ptr{FFIBuffer}}, outs::Ptr{Ptr{FFIBuffer}}, pool::Ptr{Cvoid})::Cint
     x, y = unsafe_load(unsafe_load(ins)), unsafe_load(unsafe_load(outs))
     for i in 1:6
         unsafe_store!(Ptr{Float32}(y.data), 2 * unsafe_load(Ptr{Float32}(x.data), i), i)
     end
+    0
 end
 struct HandMade
     pointer::Ptr{Cvoid}
     workspace::Int
 end
-hand_made(workspace) = HandMade(@cfunction(twice, Cvoid, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid})), workspace)
+hand_made(workspace) = HandMade(@cfunction(twice, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid})), workspace)
 const TWICE = program("(%0: f32[2,3]) { %1: f32[2,3] = mul %0 2.0:f32 return %1 }")
 const HANDLER = FFI.target(TWICE, hand_made(0)).handler
 const X, Y = Float32[1 2; 3 4; 5 6], zeros(Float32, 3, 2)
