@@ -6,6 +6,7 @@ import ctypes
 import fcntl
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pybridge.julia.signals import Guard
 from pybridge.julia.source import Package
 
 _LOG = logging.getLogger(__name__)
+_SILENCE = 10.0  # seconds of waiting that need no word
 _BOOT = Path(__file__).with_name("boot.jl")
 
 
@@ -75,14 +77,24 @@ def _one_at_a_time(folder: str) -> Iterator[None]:
     Path(folder).mkdir(parents=True, exist_ok=True)
     lock = os.open(Path(folder, "pybridge.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _locked(lock, _SILENCE):
             _LOG.warning("waiting for another process, which precompiles for Julia in %s", folder)
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
         os.close(lock)
+
+
+def _locked(lock: int, patience: float) -> bool:
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.02)
 
 
 def _literal(text: str) -> str:

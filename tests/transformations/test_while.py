@@ -225,7 +225,7 @@ def test_out_of_memory_is_an_error_and_the_process_goes_on():
     resource.setrlimit(resource.RLIMIT_AS, (mapped + 2**28, resource.RLIM_INFINITY))
     try:
         f(x, 20_000).block_until_ready()
-    except jax.errors.JaxRuntimeError as e:
+    except (jax.errors.JaxRuntimeError, ValueError) as e:
         print(e)
     assert (f(x, 9) == before).all()
     print("goes on")

@@ -21,8 +21,18 @@ Laframboise 1981). The square's rounding error goes into the exponential's remai
     square = a * a
     r, k = exp_reduced(-square)
     p = expm1_reduced(r - fma(a, a, -square))
-    smooth = scaled_erfc((a - 4) / (a + 4)) / muladd(T(2), a, one(T))
-    scaled(muladd(smooth, p, smooth), k)
+    smooth, rest = smooth_erfc(a)
+    scaled(smooth + muladd(smooth, p, rest), k)
+end
+@inline smooth_erfc(a::Float32) = scaled_erfc((a - 4) / (a + 4)) / muladd(2.0f0, a, 1.0f0), 0.0f0
+"As a number and what rounding took of it."
+@inline function smooth_erfc(a::Float64)
+    t = (a - 4) / (a + 4)
+    x, x_rest = fast_two_sum(SCALED_ERFC_AT_4, t * scaled_erfc_slope(t))
+    y, y_rest = fast_two_sum(2a, 1.0)
+    inverse = 1 / y
+    q = x * inverse
+    q, ((fma(-q, y, x) + (x_rest + SCALED_ERFC_AT_4_REST)) - q * y_rest) * inverse
 end
 @inline erfc_end(::Type{Float32}) = 10.5f0
 @inline erfc_end(::Type{Float64}) = 28.0
@@ -39,9 +49,32 @@ end
     y = x * ifelse(w <= 6, erf_inv_middle(w - 3), erf_inv_outer(sqrt(w) - 3))
     ifelse(abs(x) == 1, flipped(Inf32, sign_of(x)), y)
 end
+# Values and their arguments are carried as a number and what rounding took of it: in the polynomials' middle part of it would be lost.
 @inline function erf_inv(x::Float64)
-    w = -log((1 - x) * (1 + x))
+    a = abs(x)
+    w, w_rest = minus_log_complement(a)
     v = sqrt(w)
-    y = x * ifelse(w <= 6, erf_inv_middle(w - 3), ifelse(v <= 4, erf_inv_outer(v - 3), erf_inv_far(v - 5)))
-    ifelse(abs(x) == 1, flipped(Inf, sign_of(x)), y)
+    v_rest = (fma(-v, v, w) + w_rest) / 2v
+    z = w - 3
+    s, u, t = a * a, v - 3, v - 5
+    small = on_line(ERF_INV_SMALL, erf_inv_small_slope(s), s, 0.0)
+    middle = on_line(ERF_INV_MIDDLE, erf_inv_middle_slope(z), z, (w - (z + 3)) + w_rest)
+    outer = on_line(ERF_INV_OUTER, erf_inv_outer_slope(u), u, v_rest)
+    far = on_line(ERF_INV_FAR, erf_inv_far_slope(t), t, v_rest)
+    ratio, rest = chosen(a <= 0.5, small, chosen(w <= 6, middle, chosen(v <= 4, outer, far)))
+    flipped(ifelse(a == 1, Inf, muladd(a, ratio, a * rest)), sign_of(x))
+end
+@inline chosen(condition, (x, x_rest), (y, y_rest)) = ifelse(condition, x, y), ifelse(condition, x_rest, y_rest)
+
+"-log(1 - a²), for a from 1/2 to 1, where 1 - a is exact."
+@inline function minus_log_complement(a::Float64)
+    one_more, less = 1 + a, 1 - a
+    u = less * one_more
+    rest = fma(less, one_more, -u) + less * (a - (one_more - 1))
+    -log(u), -rest / u
+end
+"constant + slope (z + z_rest); sums of these magnitudes lose nothing in `constant - y`."
+@inline function on_line((constant, constant_rest), slope, z, z_rest)
+    y = fma(z, slope, constant)
+    y, fma(z, slope, constant - y) + muladd(z_rest, slope, constant_rest)
 end

@@ -18,8 +18,25 @@ end
     flipped(y, sign_of_quadrant(T, q + one(q)))
 end
 @inline function tan_of(x::T, (q, r, tail)) where {T}
-    s, c, odd = sin_reduced(r, tail), cos_reduced(r, tail), isodd_quadrant(q)
-    flipped(ifelse(odd, c, s) / ifelse(odd, s, c), sign_of_quadrant(T, q + q) ⊻ sign_of(x))
+    odd = isodd_quadrant(q)
+    flipped(tan_reduced(odd, r, tail), sign_of_quadrant(T, q + q) ⊻ sign_of(x))
+end
+@inline function tan_reduced(odd, r::Float32, tail)
+    s, c = sin_reduced(r, tail), cos_reduced(r, tail)
+    ifelse(odd, c, s) / ifelse(odd, s, c)
+end
+# With what rounding took of sine, cosine and quotient.
+@inline function tan_reduced(odd, r::Float64, tail)
+    z = r * r
+    s, s_rest = fast_two_sum(r, muladd(r * z, sin_tail(z), tail))
+    c, c_rest = fast_two_sum(1.0, muladd(z, muladd(z, cos_tail(z), -0.5), -(r * tail)))
+    quotient_of_sums(ifelse(odd, c, s), ifelse(odd, c_rest, s_rest), ifelse(odd, s, c), ifelse(odd, s_rest, c_rest))
+end
+"(x + x_rest) / (y + y_rest)"
+@inline function quotient_of_sums(x, x_rest, y, y_rest)
+    inverse = 1 / y
+    q = x * inverse
+    muladd((fma(-q, y, x) + x_rest) - q * y_rest, inverse, q)
 end
 
 @inline sin(x::Binary) = sin_of(x, reduced(abs(x)))
