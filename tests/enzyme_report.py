@@ -74,8 +74,8 @@ def page(files: dict[str, Count], remarks: list[str]) -> str:
             [
                 "# Tests with Enzyme.jl",
                 "",
-                "The tests of Julia functions and of engine `enzyme`. Elsewhere those that need Enzyme.jl skip "
-                "with that reason. `python tests/enzyme_report.py` runs them and writes this page.",
+                "The tests of Julia functions and of engine `enzyme`. Elsewhere those that need Enzyme.jl "
+                "skip with that reason. `python tests/enzyme_report.py` runs them and writes this page.",
                 "",
                 f"**{datetime.date.today():%d %B %Y}**, {machine}: Julia {installed.version}, "
                 f"Enzyme.jl {installed.enzyme}, PythonCall {installed.pythoncall or 'absent'} "

@@ -7,7 +7,7 @@ function run_workload()
     for p in parse_programs(read(WORKLOAD, String))
         text = program_text(p)
         ones_ = "m" * "1"^length(p.inputs)
-        for command in ("normalize", "optimize", "jvp $ones_ optimize", "linearize $ones_ optimize", "vjp $ones_ 0 optimize")
+        for command in ("normalize", "optimize", "jvp $ones_ optimize", "linearize $ones_ optimize", "linearize $ones_ optimize compact", "vjp $ones_ 0 optimize")
             answer_to_workload("$command\n$text")
         end
         derivative = optimize(vjp(p))
@@ -16,7 +16,19 @@ function run_workload()
             answer_to_workload("compile workload_$(p.name)_$k -\n" * program_text(q))
         end
     end
+    answer_to_workload("linearize m1 optimize compact\n" * unrolled_loop(100))
     answer_to_workload("rules\n")
+end
+
+"The product of p² - p³ - p over the elements p, long enough to be rolled."
+function unrolled_loop(trips)
+    p = build("unrolled", [TensorType(Float32, Dim[trips])]) do b, v
+        Atom[foldl(1:trips; init = Literal(1.0f0)) do x, k
+            p = emit(b, :squeeze, emit(b, :slice, v[1]; start = [k - 1], limit = [k], strides = [1]); dims = [0])
+            emit(b, :mul, x, emit(b, :sub, emit(b, :sub, emit(b, :integer_pow, p; y = 2), emit(b, :integer_pow, p; y = 3)), p))
+        end]
+    end
+    program_text(p)
 end
 
 function answer_to_workload(message)

@@ -39,21 +39,26 @@ function in_accumulators!(f, s::Frame, v::Var, A)
     end
 end
 
+window_size(axes) = max(1, prod(Int[a.window for a in axes]))
 prefers(select) = select === :ge ? (>=) : (<=)
 
 function emit_step!(::SelectAndGather, s::Frame, e)
     values, x, v = e.inputs..., e.outputs[1]
-    axes = sliding_axes(sliding(e.attrs), sizes(x), sizes(v))
+    axes, inner = trailing_extent(sliding_axes(sliding(e.attrs), sizes(x), sizes(v)))
     from, keys, to = memory_of(s, values), memory_of(s, x), memory!(s, v)
-    call!(s, Routines.select_and_gather!, prefers(e[:select]), to.pointer, from.pointer, keys.pointer, axes, worst(e[:select], dtype(v)))
+    with_elements(s, Int, window_size(axes)) do offsets
+        call!(s, Routines.select_and_gather!, prefers(e[:select]), to.pointer, from.pointer, keys.pointer, offsets, axes, inner, worst(e[:select], dtype(v)))
+    end
 end
 
 function emit_step!(::SelectAndScatter, s::Frame, e)
     updates, x, v = e.inputs..., e.outputs[1]
-    axes = sliding_axes(undilated(e.attrs), sizes(x), sizes(updates))
+    axes, inner = trailing_extent(sliding_axes(undilated(e.attrs), sizes(x), sizes(updates)))
     from, keys = memory_of(s, updates), memory_of(s, x)
     in_accumulators!(s, v, accumulator(dtype(v))) do m
         fill_memory!(s, m, zero(m.type.dtype))
-        call!(s, Routines.select_and_scatter!, prefers(e[:select]), m.pointer, from.pointer, keys.pointer, axes, worst(e[:select], dtype(v)))
+        with_elements(s, Int, window_size(axes)) do offsets
+            call!(s, Routines.select_and_scatter!, prefers(e[:select]), m.pointer, from.pointer, keys.pointer, offsets, axes, inner, worst(e[:select], dtype(v)))
+        end
     end
 end

@@ -96,29 +96,23 @@ end
 
 # ---- selections: the element of each window that is preferred to the others, the first of those that are preferred to it
 
-"A window's choice so far: a key and its offset, -1 in the padding. `some`: whether a key has been chosen that the next must beat."
-struct Choice{T}
-    key::T
-    index::Int
-    some::Bool
-end
-
 "Where place number p, in row-major order, is along each axis."
 @inline coordinates(axes::Tuple, p) = map(a -> remainder(quotient(p, a.y_step), a.places), axes)
 @generated count_places(axes::NTuple{N,Axis}) where {N} = :(*(1, 1, $((:(axes[$k].places) for k in 1:N)...)))
 
-@generated function chosen(prefers, keys, axes::NTuple{N,Axis}, place::NTuple{N,Int}, c::Choice{T}, padding) where {N,T}
-    offset, here = numbered(:offset, N), numbered(:here, N)
+"Writes where the elements of a window are, in its order, with -1 for those in the padding; gives their number."
+@generated function window_offsets!(offsets::Ptr{Int}, axes::NTuple{N,Axis}, place::NTuple{N,Int}) where {N}
     code = quote
-        key = $here ? at(keys, $offset) : padding
-        c = c.some && prefers(c.key, key) ? c : Choice{T}(key, $here ? $offset : -1, true)
+        put!(offsets, $(numbered(:here, N)) ? $(numbered(:offset, N)) : -1, n)
+        n += 1
     end
     for k in N:-1:1
         code = quote
             let a = axes[$k]
                 for w in 0:a.window-1
                     local position = place[$k] * a.stride + w * a.dilation - a.low
-                    local i = floor_quotient(position, a.base)
+                    # Divisions are slow, and most arrays are not dilated.
+                    local i = a.base == 1 ? position : floor_quotient(position, a.base)
                     $(numbered(:here, k)) = $(numbered(:here, k - 1)) & (0 <= i < a.elements) & (i * a.base == position)
                     $(numbered(:offset, k)) = $(numbered(:offset, k - 1)) + i * a.x_step
                     $code
@@ -126,20 +120,39 @@ end
             end
         end
     end
-    :(offset0 = 0; here0 = true; $code; c)
+    :(n = 0; offset0 = 0; here0 = true; $code; n)
 end
 
-# As in XLA, gathering begins with the padding and scattering with the window's first element.
-@noinline function select_and_gather!(prefers::P, y::Ptr{T}, values::Ptr{T}, keys::Ptr{T}, axes::Axes, padding::T) where {P,T,Axes<:Tuple}
+"The preferred one of `key`, at `index`, and the window's elements from number `from` on; its index, -1 in the padding."
+@inline function preferred(prefers, keys::Ptr{T}, offsets, n, c, padding::T, from, key::T, index) where {T}
+    for w in from:n-1
+        o = at(offsets, w)
+        k = o < 0 ? padding : at(keys, o + c)
+        prefers(key, k) || ((key, index) = (k, o < 0 ? -1 : o + c))
+    end
+    index
+end
+
+# `axes` are those before the `inner` elements that lie together and that windows do not move along: what is known of a window holds for
+# them all. As in XLA, gathering begins with the padding and scattering with the window's first element.
+@noinline function select_and_gather!(prefers::P, y::Ptr{T}, values::Ptr{T}, keys::Ptr{T}, offsets::Ptr{Int}, axes::Axes, inner::Int, padding::T) where {P,T,Axes<:Tuple}
     for p in 0:count_places(axes)-1
-        index = chosen(prefers, keys, axes, coordinates(axes, p), Choice{T}(padding, -1, true), padding).index
-        put!(y, index < 0 ? zero(T) : at(values, index), p)
+        n = window_offsets!(offsets, axes, coordinates(axes, p * inner))
+        for c in 0:inner-1
+            index = preferred(prefers, keys, offsets, n, c, padding, 0, padding, -1)
+            put!(y, index < 0 ? zero(T) : at(values, index), p * inner + c)
+        end
     end
 end
 
-@noinline function select_and_scatter!(prefers::P, total::Ptr{A}, updates::Ptr{T}, keys::Ptr{T}, axes::Axes, padding::T) where {P,A,T,Axes<:Tuple}
+@noinline function select_and_scatter!(prefers::P, total::Ptr{A}, updates::Ptr{T}, keys::Ptr{T}, offsets::Ptr{Int}, axes::Axes, inner::Int, padding::T) where {P,A,T,Axes<:Tuple}
     for p in 0:count_places(axes)-1
-        index = chosen(prefers, keys, axes, coordinates(axes, p), Choice{T}(padding, -1, false), padding).index
-        index < 0 || put!(total, at(total, index) + stored(A, at(updates, p)), index)
+        n = window_offsets!(offsets, axes, coordinates(axes, p * inner))
+        n == 0 && continue
+        first_ = at(offsets, 0)
+        for c in 0:inner-1
+            index = preferred(prefers, keys, offsets, n, c, padding, 1, first_ < 0 ? padding : at(keys, first_ + c), first_ < 0 ? -1 : first_ + c)
+            index < 0 || put!(total, at(total, index) + stored(A, at(updates, p * inner + c)), index)
+        end
     end
 end
