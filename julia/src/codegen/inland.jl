@@ -10,13 +10,10 @@ positions(x::Inland) = Affine[(a for (a, _) in x.edges)..., positions(x.part)...
 moved(f, ::Nothing, inner) = nothing
 moved(f, x::Inland, inner) = Inland([(f(a), size) for (a, size) in x.edges], moved(f, x.part, inner))
 
-"The body for a part of the last axis, with one for rows inland if there are conditions on the other axes."
-function with_inland(s, domain, inner, stores, reduces, roots)
-    nest, part = built(s, domain, inner, stores, reduces, roots)
-    (isempty(nest.edges) || length(inner) == 1 || !isempty(guards(part))) && return part
-    _, simple = built(s, domain, inner, stores, reduces, roots; inland = true)
-    RowPart(part.inner, part.steps, part.stores, part.reduces, Inland(nest.edges, simple))
-end
+"The body with one for rows inland, which `simple()` makes, if there are conditions on other axes than the last."
+with_inland(nest::Nest, part::RowPart, simple) =
+    isempty(nest.edges) || length(part.inner) == 1 || !isempty(guards(part)) ? part :
+        RowPart(part.inner, part.steps, part.stores, part.reduces, Inland(nest.edges, simple()))
 
 "Writes what `f(part)` writes, for the body that the row needs."
 write_inland!(f, g::Generator, part::RowPart, variables) = write_inland!(f, g, part, part.inland, variables)

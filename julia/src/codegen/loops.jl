@@ -54,9 +54,11 @@ function built_parts(s, domain, stores, reduces, roots)
     nest, part = built(s, domain, whole, stores, reduces, roots)
     breaks = sort!(unique(nest.breaks))
     length(breaks) >= MOST_PARTS && return [part]
+    inland(nest, part) = with_inland(nest, part, () -> built(s, domain, part.inner, stores, reduces, roots; inland = true)[2])
+    isempty(breaks) && return [inland(nest, part)]
     starts = vcat(0, breaks)
     stops = vcat(breaks, length(whole)) .- 1
-    [with_inland(s, domain, a:b, stores, reduces, roots) for (a, b) in zip(starts, stops)]
+    [inland(built(s, domain, a:b, stores, reduces, roots)...) for (a, b) in zip(starts, stops)]
 end
 
 function built(s, domain, inner, stores, reduces, roots; inland = false)
