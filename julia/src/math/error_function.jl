@@ -30,9 +30,7 @@ end
     t = (a - 4) / (a + 4)
     x, x_rest = fast_two_sum(SCALED_ERFC_AT_4, t * scaled_erfc_slope(t))
     y, y_rest = fast_two_sum(2a, 1.0)
-    inverse = 1 / y
-    q = x * inverse
-    q, ((fma(-q, y, x) + (x_rest + SCALED_ERFC_AT_4_REST)) - q * y_rest) * inverse
+    quotient_of_sums(x, x_rest + SCALED_ERFC_AT_4_REST, y, y_rest)
 end
 @inline erfc_end(::Type{Float32}) = 10.5f0
 @inline erfc_end(::Type{Float64}) = 28.0

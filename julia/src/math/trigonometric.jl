@@ -30,13 +30,14 @@ end
     z = r * r
     s, s_rest = fast_two_sum(r, muladd(r * z, sin_tail(z), tail))
     c, c_rest = fast_two_sum(1.0, muladd(z, muladd(z, cos_tail(z), -0.5), -(r * tail)))
-    quotient_of_sums(ifelse(odd, c, s), ifelse(odd, c_rest, s_rest), ifelse(odd, s, c), ifelse(odd, s_rest, c_rest))
+    q, rest = quotient_of_sums(ifelse(odd, c, s), ifelse(odd, c_rest, s_rest), ifelse(odd, s, c), ifelse(odd, s_rest, c_rest))
+    q + rest
 end
-"(x + x_rest) / (y + y_rest)"
+"(x + x_rest) / (y + y_rest) as a number and what rounding took of it."
 @inline function quotient_of_sums(x, x_rest, y, y_rest)
     inverse = 1 / y
     q = x * inverse
-    muladd((fma(-q, y, x) + x_rest) - q * y_rest, inverse, q)
+    q, ((fma(-q, y, x) + x_rest) - q * y_rest) * inverse
 end
 
 @inline sin(x::Binary) = sin_of(x, reduced(abs(x)))
