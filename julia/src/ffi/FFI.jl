@@ -12,6 +12,7 @@ include("atomics.jl")
 include("text.jl")
 include("gate.jl")
 include("pool.jl")
+include("pages.jl")
 include("handler.jl")
 include("targets.jl")
 

@@ -7,6 +7,7 @@ struct Descriptor
     operands::Int64
     results::Int64
     types::Ptr{Int64}       # of operands, then results: dtype, rank, dimensions
+    bytes::Ptr{Int64}       # of each result
     name::Ptr{UInt8}
     name_size::Int64
 end
@@ -18,6 +19,7 @@ end
     wrong = misfit(f, d)
     wrong == C_NULL || return wrong
     enter_gate() || return refused(f.api, d)
+    ask_for_large_pages(f.results, d.bytes, d.results)
     status = ccall(d.kernel, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), f.operands.items, f.results.items, frame)
     leave_gate()
     status == 0 ? C_NULL : exhausted(f.api, d)

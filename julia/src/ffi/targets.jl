@@ -24,7 +24,8 @@ end
 function descriptor(p::Program, kernel::Ptr{Cvoid}, types)
     numbers = Int64[n for t in types for n in (XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
     operands = length(p.inputs)
-    kept(Descriptor[Descriptor(kernel, operands, length(types) - operands, kept(numbers), kept(codeunits(p.name)), sizeof(p.name))])
+    bytes = Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in types[operands+1:end]]
+    kept(Descriptor[Descriptor(kernel, operands, length(bytes), kept(numbers), kept(bytes), kept(codeunits(p.name)), sizeof(p.name))])
 end
 
 "The array's content in C's memory, for ever."

@@ -1,7 +1,7 @@
 # Residuals that are cheaper to compute again than to write to memory and read back.
 
 # Smaller residuals, in elements, stay in the caches; dearer ones, in additions an element, are worth their memory.
-const SMALL_RESIDUAL, DEAR_RESIDUAL = 1024, 60
+const SMALL_RESIDUAL, DEAR_RESIDUAL, DEAR_RESULT = 1024, 60, 16
 
 """
     recomputed(l::Linearized) -> Linearized
@@ -15,12 +15,16 @@ function recomputed(l::Linearized)
     at_hand = VarSet(p.inputs)
     union!(at_hand, (a for a in p.outputs[1:m] if a isa Var))
     needed = VarSet()               # the first results of the equations to be repeated
-    again = VarSet(a for a in atoms if a isa Var && !(a in at_hand) && islarge(a) && need_again!(needed, a, producer, at_hand))
+    again = VarSet(a for a in atoms if a isa Var && !(a in at_hand) && islarge(a) && need_again!(needed, a, producer, at_hand, DEAR_RESIDUAL))
+    kept, equations = repeated(p, atoms, again, needed)
+    # Where what is kept gives a result at little more cost, it is not kept: the result may not be wanted, and then nothing remains to be computed early.
+    results = [a for a in kept if a isa Var && islarge(a) && haskey(producer, a) && !(a in again) && a in at_hand]
+    if !isempty(results)
+        others = setdiff!(VarSet(a for a in kept if a isa Var), results)
+        union!(again, a for a in results if need_again!(needed, a, producer, others, DEAR_RESULT))
+        kept, equations = repeated(p, atoms, again, needed)
+    end
     isempty(again) && return l
-    equations = [e for e in p.equations if e.outputs[1] in needed]
-    made = VarSet(v for e in equations for v in e.outputs)
-    leaves = unique(a for e in equations for a in e.inputs if a isa Var && !(a in made))
-    kept = unique(vcat(Atom[a for a in atoms if !(a in again)], leaves))
     linear = build(l.linear.name, vcat(map(aval, kept), map(aval, l.linear.inputs[l.residuals+1:end]))) do b, v
         env = Environment(a => x for (a, x) in zip(kept, v) if a isa Var)
         for e in equations
@@ -33,21 +37,31 @@ function recomputed(l::Linearized)
     Linearized(dce(with(p; outputs = vcat(p.outputs[1:m], kept))), linear, l.hastangent, length(kept))
 end
 
+"What is kept where the residuals in `again` are not, and the equations that compute those."
+function repeated(p::Program, atoms, again, needed)
+    equations = [e for e in p.equations if e.outputs[1] in needed]
+    made = VarSet(v for e in equations for v in e.outputs)
+    leaves = unique(a for e in equations for a in e.inputs if a isa Var && !(a in made))
+    unique(vcat(Atom[a for a in atoms if !(a in again)], leaves)), equations
+end
+
 islarge(v::Var) = all(d -> d isa Int, shape(v)) && size_of(shape(v)) >= SMALL_RESIDUAL
 
-"Whether computing `v` from what is at hand is cheap; if so, notes the equations that it takes."
-function need_again!(needed, v::Var, producer, at_hand)
+"""
+Whether computing `v` from what is at hand takes no more than `limit`, in additions an element, beyond the equations that are repeated
+already; if so, notes those that it takes."""
+function need_again!(needed, v::Var, producer, at_hand, limit)
     mine, total = VarSet(), 0
     function visit(a)
-        (a isa Literal || a in at_hand || total > DEAR_RESIDUAL) && return
+        (a isa Literal || a in at_hand || total > limit) && return
         e = get(producer, a, nothing)
-        (e === nothing || !isrepeatable(e)) && return total = DEAR_RESIDUAL + 1
+        (e === nothing || !isrepeatable(e)) && return total = limit + 1
         e.outputs[1] in mine && return
         push!(mine, e.outputs[1])
-        total += cost(e.op, e)
+        e.outputs[1] in needed || (total += cost(e.op, e))
         foreach(visit, e.inputs)
     end
     visit(v)
-    total <= DEAR_RESIDUAL && (union!(needed, mine); true)
+    total <= limit && (union!(needed, mine); true)
 end
 isrepeatable(e::Equation) = ischeap(e.op) || isfusable(e.op, e) && all(k -> reads_elements(e.op, e, k), eachindex(e.inputs))
