@@ -4,7 +4,7 @@ Each takes the operands, then functions of arrays made from nested recipes, then
 
 `reference`: the same written out, with no loop, branch or checkpoint left. JAX needs it that way: it cannot
 run while loops backwards, and inside scan, cond and checkpoint it forgets custom_jvp rules before second
-derivatives.
+derivatives; some of the calls it cannot run backwards or map over.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.custom_derivatives import linear_call
+from recipe_shapes import conform
 
 
 def _test(x):
@@ -133,6 +136,40 @@ def _custom_vjp(xs, body, *, reference):
     return f(*xs)
 
 
+def _linear_call(xs, body, *, reference):
+    """Factors on the first operand, that depend on the second; JAX cannot map over it."""
+    x, y = xs
+    factors = lax.stop_gradient(jnp.tanh(body(x, y)[0]))
+    if reference:
+        return [factors * x]
+    times = lambda f, t: f * t  # noqa: E731
+    return [linear_call(times, times, factors, x)]
+
+
+def _custom_vmap(xs, body, *, reference):
+    """A rule that changes nothing; JAX cannot run it backwards."""
+    if reference:
+        return body(*xs)
+    f = jax.custom_batching.custom_vmap(lambda *args: tuple(body(*args)))
+
+    @f.def_vmap
+    def _rule(size, batched, *args):
+        axes = [0 if b else None for b in batched]
+        return jax.vmap(lambda *a: tuple(body(*a)), in_axes=axes)(*args), (True,) * 2
+
+    return f(*xs)
+
+
+def _ragged_dot(xs, *, reference):
+    """Rows of the first operand in two groups, each by a matrix of its own; JAX maps over it rarely."""
+    x, y = xs
+    rows, matrices = jnp.tanh(x.reshape(-1, x.shape[-1])), conform(y, (2, x.shape[-1], 2))
+    first = min(1, rows.shape[0])
+    if reference:
+        return [jnp.concatenate([rows[:first] @ matrices[0], rows[first:] @ matrices[1]])]
+    return [lax.ragged_dot(rows, matrices, np.array([first, rows.shape[0] - first], np.int32))]
+
+
 CONTROL: dict[str, Callable] = {
     "jit": lambda xs, body, *, reference: jax.jit(body)(*xs),
     "checkpoint": _checkpoint,
@@ -146,7 +183,13 @@ CONTROL: dict[str, Callable] = {
     "vmap": _vmap,
     "custom_jvp": _custom_jvp,
     "custom_vjp": _custom_vjp,
+    "custom_vmap": _custom_vmap,
+    "linear_call": _linear_call,
+    "ragged_dot": _ragged_dot,
 }
+
+UNMAPPED = {"linear_call", "cholesky_update"}
+"""What has no batching rule in JAX, which maps over the Program's operations."""
 
 WHOLE_ONLY = {"custom_vjp"}
 """What has no forward mode, in JAX as here."""

@@ -14,30 +14,17 @@ import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 from jax import lax
+from jax.ad_checkpoint import checkpoint_name
+from recipe_matrices import MATRICES, MATRICES_BINARY
+from recipe_shapes import Shape, conform, positive
 
-Shape = tuple[int, ...]
 LARGEST = 96
 """No value has more elements."""
-
-
-def positive(x):
-    """Between 0.5 and 1.5."""
-    return 0.5 + lax.logistic(x)
 
 
 def _steps(x):
     """Small unsigned integers out of an array."""
     return jnp.floor(4 * lax.logistic(x)).astype(jnp.uint32)
-
-
-def conform(x, shape: Shape):
-    """`x` brought to a shape: broadcast where that is possible, else by its sum."""
-    if x.shape == shape:
-        return x
-    padded = (1,) * (len(shape) - x.ndim) + x.shape
-    if len(padded) == len(shape) and all(n in (1, m) for n, m in zip(padded, shape, strict=True)):
-        return jnp.broadcast_to(x, shape)
-    return jnp.broadcast_to(jnp.tanh(jnp.sum(x)), shape)
 
 
 # Of one operand, and of two of the same shape.
@@ -97,6 +84,20 @@ UNARY: dict[str, Callable] = {
     "iota": lambda x: x + 0.1 * lax.broadcasted_iota(x.dtype, x.shape, x.ndim - 1) if x.ndim else x,
     "constant": lambda x: x * np.cos(np.arange(x.size)).reshape(x.shape),
     "constant_scalar": lambda x: x * np.float64(0.7) + 0.3,
+    "acos": lambda x: jnp.arccos(0.7 * jnp.tanh(x)),
+    "ceil": jnp.ceil,
+    # JAX differentiates these two once at most.
+    "zeta": lambda x: x * lax.zeta(jnp.full_like(x, 2.5), positive(lax.stop_gradient(x))) / 8,
+    "igamma_grad_a": lambda x: x * lax.igamma_grad_a(positive(lax.stop_gradient(x)), jnp.full_like(x, 1.3)),
+    "gamma": lambda x: jax.random.gamma(jax.random.key(7), 0.5 + positive(x), dtype=x.dtype),
+    "random_split": lambda x: (
+        x
+        * jax.random.uniform(jax.random.fold_in(jax.random.split(jax.random.key(3))[1], 4), x.shape, x.dtype)
+    ),
+    "leading_zeros": lambda x: x * (1 + lax.clz(_steps(x)).astype(x.dtype) / 32),
+    "signed_shift": lambda x: x * (-_steps(x).astype(jnp.int32) >> 1).astype(x.dtype) / 2,
+    "within": lambda x: jnp.where(~(x >= 0.613) & (x <= 0.913), x, 0.4 * x),
+    "named": lambda x: checkpoint_name(jnp.sin(x), "sine") * x,
     "phase": lambda x: jnp.real(jnp.exp(1j * x) * lax.complex(x, 0.5 * x)),
 }
 
@@ -204,49 +205,6 @@ def _halves(draw, shape):
     return axis and (*axis, draw(st.integers(0, shape[axis[0]])))
 
 
-def _matrices(draw, shape):
-    """Not many, and not empty ones."""
-    return () if len(shape) > 1 and 0 not in shape else None
-
-
-def _spread(x):
-    """Square matrices out of the leading ones, whose eigenvalues and singular values are far apart."""
-    n = min(x.shape[-2:])
-    return 0.3 * jnp.tanh(x[..., :n, :n]) + np.diag(1.5 * np.arange(1, n + 1)).astype(x.dtype)
-
-
-def _symmetric(x):
-    a = _spread(x)
-    return a + jnp.swapaxes(a, -1, -2)
-
-
-def _eigh(x):
-    """Eigenvalues, and a function of the matrix, which do not depend on the vectors' signs."""
-    v, w = lax.linalg.eigh(_symmetric(x))
-    return w, (v * jnp.sin(w)[..., None, :]) @ jnp.swapaxes(v, -1, -2)
-
-
-def _svd(x):
-    u, s, vh = lax.linalg.svd(_spread(x), full_matrices=False)
-    return s, (u * jnp.tanh(s)[..., None, :]) @ vh
-
-
-def _solve(x, y):
-    a = _spread(x)
-    return jnp.linalg.solve(a, conform(y, a.shape))
-
-
-def _triangular(x, y):
-    a = _spread(x)
-    return lax.linalg.triangular_solve(a, conform(y, a.shape), left_side=True, lower=True)
-
-
-def _tridiagonal(x, y):
-    right = conform(y, x.shape)
-    row = jnp.tanh(x[..., 0])
-    return lax.linalg.tridiagonal_solve(row, 3 + row, jnp.sin(row), right)
-
-
 def _window(draw, shape):
     """Of a size, with strides and padding, on every axis."""
     if not shape or 0 in shape:
@@ -337,9 +295,27 @@ def _contract(x, y, axis):
     return lax.dot_general(jnp.tanh(x), y, (((axis,), (axis,)), (batch, batch)))
 
 
-SHAPED: dict[str, tuple[Draw, Callable]] = {
+def _flags(x, axes):
+    """Numbers made of bools and bits that are reduced; the value besides."""
+    odd = lax.reduce_xor(_steps(x), axes).astype(x.dtype)
+    return jnp.sum(x, axes) + 0.5 * jnp.any(x > 0.613, axes) - 0.5 * jnp.all(x < 0.137, axes) + odd / 4
+
+
+def _window_fold(x, window, strides, padding):
+    """Windows combined by a function that is no sum, product or order."""
+    combine = lambda a, b: a + b + 0.1 * a * b  # noqa: E731
+    return lax.reduce_window(
+        lax.stop_gradient(jnp.tanh(x)), np.asarray(0, x.dtype), combine, window, strides, padding
+    )
+
+
+SHAPED: dict[str, tuple[Draw, Callable]] = MATRICES | {
     "reduce_sum": (_axes, lambda x, axes: 0.3 * jnp.sum(x, axes)),
     "reduce_prod": (_axes, lambda x, axes: jnp.prod(1 + 0.2 * jnp.sin(x), axes)),
+    "any_all_odd": (_axes, _flags),
+    "argmin": (_full_axis, lambda x, axis: 0.3 * jnp.argmin(x, axis) + jnp.sum(x, axis)),
+    "approx_max_k": (_along, lambda x, axis, k: lax.approx_max_k(jnp.moveaxis(x, axis, -1), k)[0]),
+    "window_fold": (_window, _window_fold),
     "reduce_max": (_full_axis, lambda x, axis: jnp.max(x, axis)),
     "reduce_min": (_full_axis, lambda x, axis: jnp.min(x, axis)),
     "mean": (_full_axis, lambda x, axis: jnp.mean(x, axis, keepdims=True)),
@@ -353,12 +329,6 @@ SHAPED: dict[str, tuple[Draw, Callable]] = {
     "sort": (_axis, lambda x, axis: jnp.sort(x, axis)),
     "argsort": (_full_axis, lambda x, axis: jnp.take_along_axis(jnp.sin(x), jnp.argsort(x, axis), axis)),
     "transpose": (_permutation, lambda x, order: jnp.transpose(x, order)),
-    "cholesky": (_matrices, lambda x: lax.linalg.cholesky(_symmetric(x))),
-    "eigh": (_matrices, _eigh),
-    "svd": (_matrices, _svd),
-    "qr": (_matrices, lambda x: lax.linalg.qr(_spread(x))[1]),
-    "lu": (_matrices, lambda x: lax.linalg.lu(_spread(x))[0]),
-    "det": (_matrices, lambda x: jnp.linalg.det(_spread(x)) / 5),
     "fft": (_full_axis, _fourier),
     "rfft": (_full_axis, _spectrum),
     "irfft": (_full_axis, lambda x, axis: jnp.fft.irfft(x + 0j, axis=axis, n=2 * x.shape[axis] - 1)),
@@ -381,10 +351,7 @@ SHAPED: dict[str, tuple[Draw, Callable]] = {
     "gather": (_indices, lambda x, indices, mode: x.at[np.asarray(indices, int)].get(mode=mode)),
 }
 
-SHAPED_BINARY: dict[str, tuple[Draw, Callable]] = {
-    "solve": (_matrices, _solve),
-    "triangular_solve": (_matrices, _triangular),
-    "tridiagonal_solve": (_matrices, _tridiagonal),
+SHAPED_BINARY: dict[str, tuple[Draw, Callable]] = MATRICES_BINARY | {
     "convolution": (_convolution, _convolved),
     "segment_sum": (lambda draw, shape: () if shape else None, _segments),
     "take_along": (

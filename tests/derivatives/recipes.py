@@ -13,8 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 from hypothesis import strategies as st
-from recipe_control import CONTROL, WHOLE_ONLY
-from recipe_ops import BINARY, LARGEST, SHAPED, SHAPED_BINARY, UNARY, Shape, conform
+from recipe_control import CONTROL, UNMAPPED, WHOLE_ONLY
+from recipe_ops import BINARY, LARGEST, SHAPED, SHAPED_BINARY, UNARY
+from recipe_shapes import Shape, conform
 
 SHAPES: list[Shape] = [(), (3,), (2, 3), (1,), (2, 1, 3), (0,), (3, 2, 2), (2, 0), (1, 2)]
 
@@ -158,6 +159,11 @@ def _control(draw, op: str, first: int, place, shapes, depth: int, whole: bool) 
             return Step(op, operands, (body((x, x, y[1:]), (x, y[1:])), draw(st.booleans())))
         case "while_counted" | "while_bounded" | "fori":
             return Step(op, operands, (body((x, y), (x,)), draw(st.integers(0, 3))))
+        case "linear_call":
+            return Step(op, operands, (body((x, y), (x,)),))
+        case "ragged_dot":
+            return Step(op, operands) if len(x) > 1 and 0 not in x else None
         case "vmap":
-            return Step(op, operands, (body((x[1:], y), (x[1:],)),)) if x else None
+            mapped = body((x[1:], y), (x[1:],)) if x else None
+            return Step(op, operands, (mapped,)) if mapped and not UNMAPPED & mapped.ops() else None
     return Step(op, operands, (body((x, y), (x, y)),))

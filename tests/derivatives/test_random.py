@@ -14,6 +14,7 @@ import pytest
 from agreement import assert_agree
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
+from recipe_control import UNMAPPED, WHOLE_ONLY
 from recipes import Recipe, inputs_of, recipes, run
 
 import pybridge as pb
@@ -51,7 +52,8 @@ class Example:
         rng = np.random.default_rng(seed + 1)
         self.dx = [rng.standard_normal(shape).astype(dtype) for shape in recipe.inputs]
         self.ct = tuple(rng.standard_normal(shape).astype(dtype) for _, shape in recipe.results)
-        self.forward = "custom_vjp" not in recipe.ops()
+        self.forward = not WHOLE_ONLY & recipe.ops()
+        self.mapped = not UNMAPPED & recipe.ops()
 
     def f(self, *xs):
         return run(self.recipe, *xs)
@@ -69,7 +71,8 @@ class Example:
                 return jax.vjp(f, *x)[1](ct)
 
             found = dict(zip(("vjp", "hvp"), jax.jvp(pull, x, dx), strict=True))
-            found |= {"vmap": jax.vmap(f)(*stacked), "vmap of vjp": jax.vmap(pull)(*stacked)}
+            if self.mapped:
+                found |= {"vmap": jax.vmap(f)(*stacked), "vmap of vjp": jax.vmap(pull)(*stacked)}
             if self.forward:
                 return found | dict(zip(("value", "jvp"), jax.jvp(f, x, dx), strict=True))
             return found | {"value": f(*x)}
