@@ -23,10 +23,13 @@ end
 
 function emit_step!(::Convolution, s::Frame, e)
     x, w, v = e.inputs..., e.outputs[1]
-    l, A = conv_layout(e), accumulator(dtype(v) === Bool ? Int : promote_type(dtype(v), dtype(x)))
-    from, weights = memory_of(s, x).pointer, memory_of(s, w).pointer
-    plan = A === dtype(v) === dtype(x) && A <: LinearAlgebra.BlasFloat ? product_plan(l) : nothing
-    plan === nothing || any(==(0), sizes(v)) || return convolve_by_products!(s, memory!(s, v), from, weights, l, plan)
+    A = accumulator(dtype(v) === Bool ? Int : promote_type(dtype(v), dtype(x)))
+    from = memory_of(s, x).pointer
+    planned = A === dtype(v) === dtype(x) && !any(==(0), sizes(v)) && !any(==(0), sizes(w)) ? planned_products(s, e, A) : nothing
+    planned === nothing || return with_weights(s, w, planned.w) do weights
+        convolve!(planned.plan, s, memory!(s, v), from, weights, planned.layout)
+    end
+    l, weights = conv_layout(e), memory_of(s, w).pointer
     in_accumulators!(s, v, A) do m
         fill_memory!(s, m, zero(A))
         any(==(0), sizes(v)) || any(==(0), sizes(w)) || call!(s, Routines.convolve!, m.pointer, from, weights, l, along_features(l))
@@ -38,12 +41,92 @@ along_features(l) = isempty(l.space) || (l.made[3] == 1 && l.made[1] > 1)
 
 # ---- as products of matrices
 
+"How to make products of it, and of which layout: the equation's, or one with the weights rearranged; nothing where no way suits."
+function planned_products(s::Frame, e, T)
+    for plan_for in (tile_plan, image_plan), f in (e, with_made_together(s, e))
+        l = conv_layout(f)
+        plan = isempty(l.space) ? nothing : plan_for(l, T)
+        plan === nothing || return (plan = plan, layout = l, w = f.inputs[2])
+    end
+    nothing
+end
+
+"The equation with the output features' neighbours together in the weights."
+function with_made_together(s::Frame, e)
+    made, taken, space = e[:rhs_spec][1], e[:rhs_spec][2], e[:rhs_spec][3:end]
+    n, by_features = length(space), inner_of(conv_layout(e)) isa Routines.FeaturesInner
+    moved = virtual!(s, :transpose, e.inputs[2]; perm = by_features ? vcat(space, taken, made) : vcat(taken, space, made))
+    spec = by_features ? vcat(n + 1, n, 0:n-1) : vcat(n + 1, 0, 1:n)
+    with(e; inputs = Atom[e.inputs[1], moved], attrs = Attributes(k => k === :rhs_spec ? spec : value for (k, value) in e.attrs))
+end
+
+"`f(pointer)` writes code that reads weights where they are, or rearranged in the workspace."
+with_weights(f, s::Frame, w::Atom, wanted::Atom) = w === wanted ? f(memory_of(s, w).pointer) : with_memory(s, aval(wanted)) do m
+    copy_elements!(s, m, wanted)
+    f(m.pointer)
+end
+
+# ---- as products of tiles
+
+"The plan to take products of tiles: of x what lies inside is copied, `block` places along the first axis at a time, `room` elements."
+struct TilePlan
+    inner::Routines.Inner
+    block::Int
+    room::Int
+end
+
+# The copy has about so many elements, and never more than that.
+const COPY, LARGEST_COPY = 1 << 17, 1 << 19
+
+inner_of(l) = l.batch[2] < l.features[2] ? Routines.BatchInner() : Routines.FeaturesInner()
+
+function tile_plan(l, T)
+    T <: Union{Float32,Float64} && l.made[1] > 1 && l.made[2] == l.made[3] == 1 || return nothing
+    kind, window, a = inner_of(l), prod(Int[a.window for a in l.space]), l.space[1]
+    # What each row of the result meets of the weights should stay in a cache, as in dot_general.
+    met = window * l.made[1] * (kind isa Routines.FeaturesInner ? l.features[1] : 1)
+    met * sizeof(T) <= TILED_BYTES || return nothing
+    others = Routines.inner(kind, l)[1] * prod(Int[Routines.reach(a) for a in l.space[2:end]])
+    reached(places) = others * ((places - 1) * a.stride + (a.window - 1) * a.dilation + 1)
+    reached(1) <= LARGEST_COPY || return nothing
+    block = max(1, searchsortedlast([reached(places) for places in 1:a.places], COPY))
+    TilePlan(kind, block, reached(block))
+end
+
+parts(::Routines.FeaturesInner, l, T) = l.batch[1]
+parts(::Routines.BatchInner, l, T) = max(1, l.made[1] * sizeof(T) ÷ Routines.REGISTER)
+
+function convolve!(p::TilePlan, s::Frame, m::Memory, from, weights, l)
+    T = m.type.dtype
+    last_ = p.inner isa Routines.FeaturesInner ? l.batch[1] : l.made[1]
+    in_chunks(s, l, parts(p.inner, l, T), p.room * sizeof(T)) do area, k, chunks
+        copy = local!(s.generator, Ptr{T}, :(convert($(Ptr{T}), $area)))
+        start, stop = (local!(s.generator, Int, :($(÷)($(*)($last_, $i), $chunks))) for i in (k, :($k + 1)))
+        call!(s, Routines.convolve_by_tiles!, p.inner, m.pointer, copy, from, weights, l, p.block, start, stop)
+    end
+end
+
+"`f(area, k, chunks)` writes the k-th of so many chunks of a convolution, each with so many bytes of the workspace."
+function in_chunks(f, s::Frame, l, most, bytes)
+    g = s.generator
+    work = l.batch[1] * l.groups[1] * l.made[1] * l.features[1] * prod(Int[a.window * a.places for a in l.space])
+    chunks = !g.threaded && work >= LARGE_PRODUCT ? min(most, Sys.CPU_THREADS) : 1
+    each = cld(bytes, ALIGNMENT) * ALIGNMENT
+    with_elements(s, UInt8, chunks * each) do scratch
+        chunks == 1 && return f(scratch, 0, 1)
+        chunk = fresh_symbol!(g, Int)
+        emit_code!(g, Parallel(chunk, chunks, threaded_block(() -> f(local!(g, Ptr{UInt8}, :($scratch + $chunk * $each)), chunk, chunks), g)))
+    end
+end
+
+# ---- as products by BLAS
+
 # The matrix of a block has about so many numbers.
 const IMAGE_MATRIX = 1 << 17
 
 "The convolution as a product of matrices, or nothing where it is too small or its arrays do not lie so."
-function product_plan(l)
-    isempty(l.space) && return nothing
+function image_plan(l, T)
+    T <: LinearAlgebra.BlasFloat || return nothing
     made, w_made, y_made = l.made
     counts = vcat(l.features[1], [a.window for a in l.space])
     strides = vcat(l.features[3], collect(l.w_space))
@@ -56,7 +139,7 @@ function product_plan(l)
     steps = strides .÷ w_unit
     block = clamp(IMAGE_MATRIX ÷ (taken * (rows ÷ places[1])), 1, places[1])
     w_transposed, y_transposed = w_made != 1, y_made != 1
-    Routines.ProductPlan(taken, Tuple(steps[2:end]), steps[1], l.features[2] == 1 && l.features[1] > 1, w_transposed, w_transposed ? w_made : w_unit,
+    Routines.ImagePlan(taken, Tuple(steps[2:end]), steps[1], l.features[2] == 1 && l.features[1] > 1, w_transposed, w_transposed ? w_made : w_unit,
                          y_transposed, y_transposed ? y_made : y_unit, block)
 end
 
@@ -72,21 +155,12 @@ function packed_step(counts, strides)
     unit
 end
 
-function convolve_by_products!(s::Frame, m::Memory, from, weights, l, plan)
+function convolve!(p::Routines.ImagePlan, s::Frame, m::Memory, from, weights, l)
     g, T, batch = s.generator, m.type.dtype, l.batch[1]
-    n = plan.taken * plan.block * prod(Int[a.places for a in l.space[2:end]])
-    work = batch * l.groups[1] * l.made[1] * plan.taken * prod(Int[a.places for a in l.space])
-    chunks = !g.threaded && work >= LARGE_PRODUCT ? min(batch, Sys.CPU_THREADS) : 1
-    each = Routines.FORTRAN_ARGUMENTS + cld(n * sizeof(T), ALIGNMENT) * ALIGNMENT
-    with_elements(s, UInt8, chunks * each) do scratch
-        convolve(chunk) = begin
-            area = local!(g, Ptr{UInt8}, :($scratch + $chunk * $each))
-            matrix = local!(g, Ptr{T}, :(convert($(Ptr{T}), $area + $(Routines.FORTRAN_ARGUMENTS))))
-            start, stop = (local!(g, Int, :($(÷)($(*)($batch, $k), $chunks))) for k in (chunk, :($chunk + 1)))
-            call!(s, Routines.convolve_by_products!, gemm_pointer(T), area, matrix, m.pointer, from, weights, l, plan, start, stop)
-        end
-        chunks == 1 && return convolve(0)
-        chunk = fresh_symbol!(g, Int)
-        emit_code!(g, Parallel(chunk, chunks, threaded_block(() -> convolve(chunk), g)))
+    n = p.taken * p.block * prod(Int[a.places for a in l.space[2:end]])
+    in_chunks(s, l, batch, Routines.FORTRAN_ARGUMENTS + n * sizeof(T)) do area, k, chunks
+        matrix = local!(g, Ptr{T}, :(convert($(Ptr{T}), $area + $(Routines.FORTRAN_ARGUMENTS))))
+        start, stop = (local!(g, Int, :($(÷)($(*)($batch, $i), $chunks))) for i in (k, :($k + 1)))
+        call!(s, Routines.convolve_by_products!, gemm_pointer(T), area, matrix, m.pointer, from, weights, l, p, start, stop)
     end
 end

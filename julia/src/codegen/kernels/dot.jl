@@ -1,31 +1,25 @@
-# dot_general: large matrix products by BLAS, the others as loops.
+# dot_general: matrix products by tiles in registers or by BLAS, those with a vector and the smallest as loops.
 
-# Multiplications below which a call of BLAS costs more than it saves, and above which several threads pay.
-const SMALL_PRODUCT, LARGE_PRODUCT = 8_000, 2_000_000
-
-"An operand as a stack of matrices: free × contracted, or, if `flipped`, contracted × free, in that order in memory."
-struct MatrixStack
-    memory::Memory
-    batch::Int
-    free::Int
-    contracted::Int
-    flipped::Bool
-end
+# Multiplications up to which loops are no slower than calls; up to which they are Enzyme's own; and above which several threads pay.
+const TINY_PRODUCT, SMALL_PRODUCT, LARGE_PRODUCT = 200, 8_000, 2_000_000
+# The right operand's bytes up to which it stays in a cache while the rows pass, so that nothing is gained from BLAS's packing it.
+const TILED_BYTES = 1 << 18
+# Rows from which on it pays to rearrange the right operand for tiles.
+const REARRANGED_ROWS = 8
 
 extent(v::Atom, axes) = prod(Int[sizes(v)[k+1] for k in axes])
-
-"How an operand's axes lie: (batch, free, contracted), with the last two the other way round (`true`), or in another order (`nothing`)."
-function matrix_order(v::Atom, contract, batch)
-    free = axes_except(aval(v), vcat(contract, batch))
-    is_order(axes) = [k for k in axes if sizes(v)[k+1] != 1] == [k for k in 0:ndims(aval(v))-1 if sizes(v)[k+1] != 1]
-    is_order(vcat(batch, free, contract)) ? false : is_order(vcat(batch, contract, free)) ? true : nothing
-end
 
 function emit_step!(op::DotGeneral, s::Frame, e)
     x, y, T = e.inputs[1], e.inputs[2], dtype(e.outputs[1])
     m, n, k = extent(x, free_axes(aval(x), e[:lhs_contract], e[:lhs_batch])), extent(y, free_axes(aval(y), e[:rhs_contract], e[:rhs_batch])), extent(x, e[:lhs_contract])
-    by_blas = T <: LinearAlgebra.BlasFloat && min(m, n) > 1 && m * n * k > SMALL_PRODUCT && dtype(x) === T && dtype(y) === T
-    by_blas ? multiply_by_blas!(s, e) : multiply_in_loops!(s, e)
+    as_matrices = T <: LinearAlgebra.BlasFloat && min(m, n) > 1 && dtype(x) === T && dtype(y) === T
+    as_matrices && m * n * k > (s.generator.plain ? SMALL_PRODUCT : TINY_PRODUCT) || return multiply_in_loops!(s, e)
+    in_place = lies(y, free_axes(aval(y), e[:rhs_contract], e[:rhs_batch])) == 1
+    if T <: Union{Float32,Float64} && n * k * sizeof(T) <= TILED_BYTES && (in_place || m >= REARRANGED_ROWS)
+        multiply_matrices!(TileProduct(), s, e)
+    else
+        m * n * k > SMALL_PRODUCT ? multiply_matrices!(BlasProduct(), s, e) : multiply_in_loops!(s, e)
+    end
 end
 
 # ---- loops
@@ -56,11 +50,17 @@ end
 
 "The order of the loops: what is contiguous in memory runs innermost."
 function loop_order(x, y, e, m, n)
-    lhs_flipped = matrix_order(x, e[:lhs_contract], e[:lhs_batch]) === true
-    rhs_flipped = matrix_order(y, e[:rhs_contract], e[:rhs_batch]) === true
+    lhs_flipped, rhs_flipped = is_flipped(x, e[:lhs_contract], e[:lhs_batch]), is_flipped(y, e[:rhs_contract], e[:rhs_batch])
     n == 1 && return lhs_flipped ? (:batch, :rhs, :sum, :lhs) : (:batch, :rhs, :lhs, :sum)
     m == 1 && return rhs_flipped ? (:batch, :lhs, :sum, :rhs) : (:batch, :lhs, :rhs, :sum)
     rhs_flipped ? (:batch, :lhs, :sum, :rhs) : (:batch, :lhs, :rhs, :sum)
+end
+
+"Whether an operand's axes lie in the order (batch, contracted, free), and not in that of (batch, free, contracted)."
+function is_flipped(v::Atom, contract, batch)
+    free = free_axes(aval(v), contract, batch)
+    in_order(axes) = issorted(k for k in axes if sizes(v)[k+1] != 1)
+    !in_order(vcat(batch, free, contract)) && in_order(vcat(batch, contract, free))
 end
 
 "An operand, its axes `from` spread over axes `to` of a larger domain, as numbers of type A."
@@ -78,59 +78,92 @@ function combined!(s::Frame, op::Symbol, x::Atom...)
     v
 end
 
-# ---- BLAS
+# ---- as matrices
 
-function multiply_by_blas!(s::Frame, e)
+"How the matrices of a product are multiplied."
+abstract type MatrixProduct end
+struct TileProduct <: MatrixProduct end
+struct BlasProduct <: MatrixProduct end
+
+"An operand as a stack of matrices: extents, and distances of neighbours, along (batch, free axes, contracted axes)."
+struct MatrixStack
+    memory::Memory
+    extents::NTuple{3,Int}
+    steps::NTuple{3,Int}
+end
+
+"The distance of neighbours if axes lie so that they count as one; otherwise nothing."
+function lies(v::Atom, axes)
+    n, strides = sizes(v), row_strides(sizes(v))
+    kept = [k + 1 for k in axes if n[k+1] != 1]
+    isempty(kept) && return 1
+    all(strides[i] == n[j] * strides[j] for (i, j) in zip(kept, kept[2:end])) ? strides[kept[end]] : nothing
+end
+
+# BLAS wants one of the axes to lie together; tiles want that of the right operand's free axes.
+suits(::BlasProduct, steps, side) = steps[2] == 1 || steps[3] == 1
+suits(::TileProduct, steps, side) = side === :left || steps[2] == 1
+
+argument_bytes(::TileProduct) = 0
+argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
+
+function multiply_matrices!(kind::MatrixProduct, s::Frame, e)
     x, y, v = e.inputs[1], e.inputs[2], e.outputs[1]
-    with_matrices(s, x, e[:lhs_contract], e[:lhs_batch]) do a
-        with_matrices(s, y, e[:rhs_contract], e[:rhs_batch]) do b
-            multiply_stacks!(s, memory!(s, v), a, b)
+    with_matrices(kind, :left, s, x, e[:lhs_contract], e[:lhs_batch]) do a
+        with_matrices(kind, :right, s, y, e[:rhs_contract], e[:rhs_batch]) do b
+            multiply_stacks!(kind, s, memory!(s, v), a, b)
         end
     end
 end
 
 "`f(stack)` writes code that uses an operand as matrices, rearranged in the workspace where it has to be."
-function with_matrices(f, s::Frame, v::Atom, contract, batch)
-    free = axes_except(aval(v), vcat(contract, batch))
-    flipped = matrix_order(v, contract, batch)
-    stack(m, flipped) = MatrixStack(m, extent(v, batch), extent(v, free), extent(v, contract), flipped)
-    flipped === nothing || return f(stack(memory_of(s, v), flipped))
-    moved = virtual!(s, :transpose, v; perm = vcat(batch, free, contract))
+function with_matrices(f, kind, side, s::Frame, v::Atom, contract, batch)
+    groups = (batch, free_axes(aval(v), contract, batch), contract)
+    extents, steps = map(axes -> extent(v, axes), groups), map(axes -> lies(v, axes), groups)
+    all(!isnothing, steps) && suits(kind, steps, side) && return f(MatrixStack(memory_of(s, v), extents, steps))
+    moved = virtual!(s, :transpose, v; perm = vcat(groups[1], groups[3], groups[2]))
     with_memory(s, aval(moved)) do m
         copy_elements!(s, m, moved)
-        f(stack(m, false))
+        f(MatrixStack(m, extents, (extents[2] * extents[3], 1, extents[2])))
     end
 end
 
-function multiply_stacks!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
-    g, T, m, n, k = s.generator, c.type.dtype, a.free, b.free, a.contracted
+function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
+    g, (batch, m, k), n = s.generator, a.extents, b.extents[2]
     # BLAS rearranges B once a call: no more calls than threads.
-    rows = a.batch == 1 && !g.threaded && m * n * k >= LARGE_PRODUCT && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
-    chunks = a.batch > 1 && !g.threaded && a.batch * m * n * k >= LARGE_PRODUCT ? a.batch : rows
-    area = allocate!(g.arena, chunks * Routines.FORTRAN_ARGUMENTS)
-    scratch = pointer_at!(g, UInt8, area)
-    function product!(batch, from, count, arguments)
-        at(p, elements) = :($p + $elements * $(sizeof(T)))
-        pa = at(a.memory.pointer, :($batch * $(m * k) + $from * $(a.flipped ? 1 : k)))
-        pb = at(b.memory.pointer, :($batch * $(n * k)))
-        pc = at(c.pointer, :($batch * $(m * n) + $from * $n))
-        # Row-major C = AB is column-major Cᵀ = BᵀAᵀ.
-        emit_code!(g, :($(Routines.gemm!)($(gemm_pointer(T)), $arguments, $(b.flipped ? 'N' : 'T') % UInt8, $(a.flipped ? 'T' : 'N') % UInt8,
-                                 $n, $count, $k, $pb, $(b.flipped ? n : k), $pa, $(a.flipped ? m : k), $pc, $n)))
-    end
-    if chunks == 1
-        counted_loop!(i -> product!(i, 0, m, scratch), g, a.batch)
-    else
+    rows = batch == 1 && !g.threaded && m * n * k >= LARGE_PRODUCT && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
+    chunks = batch > 1 && !g.threaded && batch * m * n * k >= LARGE_PRODUCT ? batch : rows
+    with_elements(s, UInt8, chunks * argument_bytes(kind)) do scratch
+        function product!(item, from, count, arguments)
+            at(m, place) = :($(m.pointer) + $place * $(sizeof(c.type.dtype)))
+            pc, pa, pb = at(c, :($item * $(m * n) + $from * $n)), at(a.memory, :($item * $(a.steps[1]) + $from * $(a.steps[2]))), at(b.memory, :($item * $(b.steps[1])))
+            multiply_rows!(kind, g, pc, pa, pb, arguments, a, b, count)
+        end
+        chunks == 1 && return counted_loop!(i -> product!(i, 0, m, scratch), g, batch)
         chunk = fresh_symbol!(g, Int)
         body = threaded_block(g) do
-            mine = :($scratch + $chunk * $(Routines.FORTRAN_ARGUMENTS))
-            a.batch > 1 && return product!(chunk, 0, m, mine)
+            mine = :($scratch + $chunk * $(argument_bytes(kind)))
+            batch > 1 && return product!(chunk, 0, m, mine)
             from, to = (local!(g, Int, :($(÷)($(*)($m, $i), $chunks))) for i in (chunk, :($chunk + 1)))
             product!(0, from, :($to - $from), mine)
         end
         emit_code!(g, Parallel(chunk, chunks, body))
     end
-    release!(g.arena, area)
+end
+
+function multiply_rows!(::TileProduct, g, pc, pa, pb, arguments, a, b, count)
+    n, k = b.extents[2], a.extents[3]
+    product = :($(Routines.TiledProduct)($count, $n, 1, $k, $(a.steps[2]), 0, $(a.steps[3]), 0, $(b.steps[3]), $n))
+    emit_code!(g, :($(Routines.multiply_tiles!)($pc, $pa, $pb, $product, false)))
+end
+
+# Row-major C = AB is column-major Cᵀ = BᵀAᵀ.
+function multiply_rows!(::BlasProduct, g, pc, pa, pb, arguments, a, b, count)
+    n, k = b.extents[2], a.extents[3]
+    along_a, along_b = a.steps[3] == 1, b.steps[2] == 1
+    emit_code!(g, :($(Routines.gemm!)($(gemm_pointer(a.memory.type.dtype)), $arguments, $(along_b ? 'N' : 'T') % UInt8, $(along_a ? 'N' : 'T') % UInt8,
+                             $n, $count, $k, $pb, $(along_b ? max(n, b.steps[3]) : max(k, b.steps[2])),
+                             $pa, $(along_a ? max(k, a.steps[2]) : max(a.extents[2], a.steps[3])), $pc, $n)))
 end
 
 const BlasInt = LinearAlgebra.BlasInt

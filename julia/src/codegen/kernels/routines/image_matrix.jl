@@ -6,7 +6,7 @@ How a convolution becomes a product. The matrix of x's elements has `taken` numb
 neighbours along each spatial axis are among them, `feature_step` features; `features_inside` whether they lie together for each place.
 `w_transposed`: w holds all its numbers for an output feature together, or else all output features together; neighbours on the other side are
 `w_apart`. Likewise `y_transposed` and `y_apart`. `block`: how many places along the first axis at a time."""
-struct ProductPlan{N}
+struct ImagePlan{N}
     taken::Int
     x_steps::NTuple{N,Int}
     feature_step::Int
@@ -18,7 +18,7 @@ struct ProductPlan{N}
     block::Int
 end
 
-@noinline function convolve_by_products!(gemm::Ptr{Cvoid}, area::Ptr{UInt8}, matrix::Ptr{T}, y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, l::Layout, p::ProductPlan, from::Int, to::Int) where {T}
+@noinline function convolve_by_products!(gemm::Ptr{Cvoid}, area::Ptr{UInt8}, matrix::Ptr{T}, y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, l::Layout, p::ImagePlan, from::Int, to::Int) where {T}
     a = l.space[1]
     others = count_places(Base.tail(l.space))
     for g in 0:l.groups[1]-1, b in from:to-1
