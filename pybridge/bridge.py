@@ -10,11 +10,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from . import compat, keys
+from . import compat
 from .engines import ENGINES, Engine, Options
 from .errors import ArgumentError, UnknownOption
+from .pieces import Pieces, in_pieces
 from .program import Program
-from .tracing import check_bound, hoisted_trace, static_positions
+from .tracing import check_bound, closed_trace, lowered, program_name, static_positions
 
 EXECUTES = ("auto", "xla", "julia")
 
@@ -85,10 +86,11 @@ def _execute(name: str, engine: Engine) -> str:
 
 @dataclass(frozen=True)
 class _Traced:
-    program: Program
+    """flat: a function of the constants and the leaves of the arguments."""
+
+    flat: Pieces
     constants: list[Any]
     out_tree: Any
-    avals: tuple[Any, ...]
 
 
 def _array(i: int, x: Any) -> Any:
@@ -127,10 +129,7 @@ class _Bridged:
 
     def __call__(self, *args, **kwargs):
         traced, leaves = self._trace(args, kwargs)
-        arrays = [compat.with_weak_type(keys.raw(x), False) for x in (*traced.constants, *leaves)]
-        results = self.engine.apply(traced.program, compat.varying_alike(arrays), self.options)
-        outputs = [keys.restored(y, aval) for y, aval in zip(results, traced.avals, strict=True)]
-        return jax.tree.unflatten(traced.out_tree, outputs)
+        return jax.tree.unflatten(traced.out_tree, traced.flat(*traced.constants, *leaves))
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -140,13 +139,22 @@ class _Bridged:
         leaves, tree = jax.tree.flatten((dynamic, kwargs))
         leaves = [_array(i, x) for i, x in enumerate(leaves)]
         fixed = tuple(_hashable(i, args[i]) for i in self.static if i < len(args))
-        key = (tree, tuple(compat.signature(x) for x in leaves), fixed)
+        key = (tree, tuple(compat.signature(x) for x in leaves), fixed, compat.trace_context())
         if key not in self.traces:
             missing = self.engine.unavailable()
             if missing is not None:
                 raise missing
-            traced = _Traced(*hoisted_trace(self.f, args, kwargs, self.static, self.while_bound))
+            traced = self._traced(args, kwargs)
             if compat.any_tracer(traced.constants):
                 return traced, leaves  # constants of an outer trace must not outlive it
             self.traces[key] = traced
         return self.traces[key], leaves
+
+    def _traced(self, args, kwargs) -> _Traced:
+        closed, out_tree = closed_trace(self.f, args, kwargs, self.static)
+        lower = functools.partial(lowered, while_bound=self.while_bound)
+        flat = in_pieces(closed.jaxpr, program_name(self.f), self._run, lower)
+        return _Traced(flat, list(closed.consts), out_tree)
+
+    def _run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+        return self.engine.apply(program, arrays, self.options)

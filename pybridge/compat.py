@@ -5,6 +5,7 @@ Each entry says what it is for, so that a JAX release that moves something is an
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import math
@@ -15,10 +16,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import ad_util, core, sharding_impls, source_info_util
+from jax._src import ad_util, config, core, shard_map, sharding_impls, source_info_util
 from jax._src.interpreters import ad, mlir, partial_eval
 from jax._src.lax import lax as lax_internal
 from jax._src.lax import linalg as linalg_internal
+from jax._src.lax import parallel
+from jax._src.mesh import use_abstract_mesh
 from jax.extend import core as jex_core
 from jax.extend import source_info_util as public_source_info
 
@@ -28,6 +31,7 @@ public_source_info.register_exclusion(os.path.dirname(__file__) + os.sep)
 Tracer = jax.core.Tracer
 ClosedJaxpr = jex_core.ClosedJaxpr
 JaxprLiteral = jex_core.Literal
+JaxprVar = jex_core.Var
 float0 = jax.dtypes.float0
 
 
@@ -107,7 +111,18 @@ def bwd_rule(bwd, residual_avals, out_avals, wanted: list[Any]) -> ClosedJaxpr:
         return [_instantiated(ct, aval) for ct, aval in zip(results, wanted, strict=True) if aval is not None]
 
     avals = [*residual_avals, *(aval for i, aval in zip(inexact, out_avals, strict=True) if i)]
-    return jax.make_jaxpr(rule)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals))
+    return jax.make_jaxpr(rule)(*(a.strip_weak_type() for a in avals))
+
+
+def vjp_rules(eqn) -> tuple[ClosedJaxpr, list[int | None], ClosedJaxpr]:
+    """Of a custom_vjp_call what `fwd_rule` gives, and the backward rule."""
+    consts = eqn.params["num_consts"]
+    avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
+    forward, residuals = fwd_rule(eqn, [is_inexact(a) for a in avals[consts:]])
+    own = iter(forward.out_avals)
+    residual_avals = [next(own) if r is None else avals[r] for r in residuals]
+    wanted = [a if is_inexact(a) else None for a in avals[consts:]]
+    return forward, residuals, bwd_rule(eqn.params["bwd"], residual_avals, outs, wanted)
 
 
 def _instantiated(cotangent: Any, aval: Any) -> Any:
@@ -154,42 +169,51 @@ DEFINED = tuple(_DEFINITIONS)
 
 def result_aval(shape: tuple, dtype: Any, operands) -> Any:
     """The abstract value of a result; in `shard_map` it varies over every mesh axis that an operand does."""
-    varying = frozenset().union(*map(_varying, operands))
-    if not varying:
+    over = frozenset().union(*map(varying, operands))
+    if not over:
         return core.ShapedArray(shape, dtype)
-    mesh = next(a for a in operands if _varying(a)).sharding.mesh
+    mesh = next(a for a in operands if varying(a)).sharding.mesh
     return core.ShapedArray(
         shape,
         dtype,
         sharding=jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*(None,) * len(shape))),
-        manual_axis_type=core.ManualAxisType(varying=varying),
+        manual_axis_type=core.ManualAxisType(varying=over),
     )
 
 
-def _varying(aval: Any) -> frozenset:
+def varying(aval: Any) -> frozenset:
+    """The mesh axes over which a value differs between devices, as far as `shard_map` knows."""
     return aval.mat.varying if hasattr(aval, "mat") else frozenset()
+
+
+def varying_together(xs) -> frozenset:
+    """The mesh axes over which one of the arrays varies."""
+    return frozenset().union(*(varying(jax.typeof(x)) for x in xs))
+
+
+def varying_over(x: Any, axes: frozenset) -> Any:
+    """The array, in `shard_map`, as one that varies over these mesh axes.
+
+    The cotangents of what is the same on all devices are summed over them by JAX, as the transpose of this.
+    """
+    missing = axes - varying(jax.typeof(x)) if axes else axes
+    return jax.lax.pcast(x, tuple(sorted(missing, key=str)), to="varying") if missing else x
 
 
 def varying_like(x: Any, aval: Any) -> Any:
     """The array, in `shard_map`, as one that varies over every mesh axis over which `aval` does."""
-    missing = _varying(aval) - _varying(jax.typeof(x))
-    return jax.lax.pcast(x, tuple(missing), to="varying") if missing else x
-
-
-def varying_alike(xs: list[Any]) -> list[Any]:
-    """The arrays, in `shard_map`, as ones that vary over every mesh axis over which one of them does.
-
-    The cotangents of what is the same on all devices are summed over them by JAX, as the transpose of this.
-    """
-    axes = frozenset().union(*(_varying(jax.typeof(x)) for x in xs))
-    missing = [tuple(axes - _varying(jax.typeof(x))) for x in xs]
-    return [jax.lax.pcast(x, m, to="varying") if m else x for x, m in zip(xs, missing, strict=True)]
+    return varying_over(x, varying(aval))
 
 
 def signature(x: Any) -> tuple:
-    """What tracing depends on: shape, dtype and weak type of an array or tracer."""
+    """What tracing depends on: shape, dtype and weak type, and over which mesh axes it varies."""
     aval = jax.typeof(x)
-    return aval.shape, aval.dtype, aval.weak_type
+    return aval.shape, aval.dtype, aval.weak_type, getattr(aval, "mat", None)
+
+
+def trace_context() -> tuple:
+    """What tracing depends on beside the arguments: named axes, the mesh, 64-bit types and other settings."""
+    return config.trace_context()
 
 
 def with_weak_type(x: Any, weak: bool) -> Any:
@@ -199,6 +223,98 @@ def with_weak_type(x: Any, weak: bool) -> Any:
 
 def any_tracer(values) -> bool:
     return any(isinstance(v, Tracer) for v in values)
+
+
+# Jaxprs in pieces, and what speaks between devices
+
+COLLECTIVES = frozenset(
+    {p.name for p in vars(parallel).values() if isinstance(p, core.Primitive)}
+    | {"shard_map", core.reduced_vary_cast_p.name}
+)
+"""The names of the primitives that do."""
+
+
+def in_named_axes() -> bool:
+    return bool(core.get_axis_env().axis_sizes)
+
+
+def is_var(atom: Any) -> bool:
+    """Whether an operand or output of an equation is a variable, not a literal."""
+    return not isinstance(atom, JaxprLiteral)
+
+
+def open_jaxpr(jaxpr):
+    """The jaxpr with its constants as leading inputs."""
+    return partial_eval.convert_constvars_jaxpr(jaxpr)
+
+
+def jaxpr_of(eqns, invars, outvars):
+    return jex_core.Jaxpr((), list(invars), list(outvars), list(eqns))
+
+
+def without_dead_code(jaxpr):
+    """The jaxpr without what its outputs do not need; the inputs stay."""
+    opened = open_jaxpr(jaxpr)
+    alive, _ = partial_eval.dce_jaxpr(opened, True, instantiate=True)
+    count = len(jaxpr.constvars)
+    return alive.replace(constvars=alive.invars[:count], invars=alive.invars[count:])
+
+
+def traced(f: Callable, avals) -> ClosedJaxpr:
+    return jax.make_jaxpr(f)(*avals)
+
+
+def bodies(eqn) -> list[Any]:
+    """The jaxprs in the parameters of an equation, without their constants."""
+    return list(core.jaxprs_in_params(eqn.params))
+
+
+def with_bodies(eqn, rebuilt: Callable[[Any, Any], ClosedJaxpr]):
+    """The equation with `rebuilt(jaxpr, constants)` in the place of each body."""
+
+    def of(value):
+        if isinstance(value, core.ClosedJaxpr):
+            return rebuilt(value.jaxpr, value.consts)
+        if isinstance(value, core.Jaxpr):
+            return _without_constants(rebuilt(value, ()))
+        if isinstance(value, tuple) and any(True for _ in core.jaxprs_in_params({"": value})):
+            bodies = map(of, value)
+            return type(value)(*bodies) if hasattr(value, "_fields") else tuple(bodies)
+        return value
+
+    return eqn.replace(params={name: of(value) for name, value in eqn.params.items()})
+
+
+def _without_constants(closed: ClosedJaxpr):
+    if closed.consts:
+        raise NotImplementedError("a body of checkpoint or shard_map with constants of its own")
+    return closed.jaxpr
+
+
+@contextlib.contextmanager
+def inside(eqn):
+    """Where the bodies of an equation are traced: of a `shard_map` its axes have names there."""
+    if eqn.primitive.name != "shard_map":
+        yield
+        return
+    mesh, axes = eqn.params["mesh"], eqn.params["newly_manual_axes"]
+    with (
+        shard_map._extend_axis_env(mesh, axes),
+        use_abstract_mesh(shard_map._as_manual_mesh(mesh, axes)),
+        config._check_vma(eqn.params["check_vma"]),
+    ):
+        yield
+
+
+def bind(eqn, operands) -> list[Any]:
+    """The results of an equation for these operands, in whatever transformation is at work."""
+    params = eqn.primitive.get_bind_params(eqn.params)
+    with (
+        source_info_util.user_context(eqn.source_info.traceback),
+        eqn.ctx.manager,
+    ):
+        results = eqn.primitive.bind(*operands, **params)
+    return list(results) if eqn.primitive.multiple_results else [results]
 
 
 # Lowering

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax import lax
 
-from . import keys
+from . import compat, keys
 from .dimensions import Dimensions
 from .errors import ArgumentError, ProgramTypeError, UnsupportedPrimitive
 from .numerals import COMPLEX, DTYPES, dtype_name
@@ -36,7 +36,7 @@ def to_jax(program: Program) -> Callable[..., Arrays]:
     def call(*args) -> Arrays:
         arrays = _arguments(program, args)
         dims = Dimensions(program.input_types, [x.shape for x in arrays])
-        return _evaluate(program, arrays, dims)
+        return _evaluate(program, arrays, _Context(dims, compat.varying_together(arrays)))
 
     call.__name__ = call.__qualname__ = program.name or "program"
     return call
@@ -104,24 +104,43 @@ def _argument(i: int, x: Any, type_: TensorType) -> Any:
 # Evaluation
 
 
-def _evaluate(program: Program, args: Sequence[Any], dims: Dimensions) -> Arrays:
+@dataclass(frozen=True)
+class _Context:
+    """dims: the sizes of symbolic dimensions.
+
+    axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
+    it may be what a loop begins with, or the result of one branch of two.
+    """
+
+    dims: Dimensions
+    axes: frozenset
+
+    def spread(self, x: Any) -> Any:
+        return compat.varying_over(x, self.axes)
+
+
+def _evaluate(program: Program, args: Sequence[Any], context: _Context) -> Arrays:
     values: list[Any] = list(args)
 
-    def read(atom) -> Any:
-        return DTYPES[atom.dtype].type(atom.value) if isinstance(atom, Literal) else values[atom.id]
+    def read(atom, spread: bool = False) -> Any:
+        if not isinstance(atom, Literal):
+            return values[atom.id]
+        value = DTYPES[atom.dtype].type(atom.value)
+        return context.spread(value) if spread else value
 
     for eq in program.equations:
-        results = _equation(program, eq, [read(a) for a in eq.inputs], dims)
-        _check_results(eq, results, dims)
-        values.extend(results)
+        operands = [read(a, spread=bool(eq.bodies)) for a in eq.inputs]
+        results = _equation(program, eq, operands, context)
+        _check_results(eq, results, context.dims)
+        values.extend(map(context.spread, results))
     return tuple(np.asarray(read(a)) if isinstance(a, Literal) else read(a) for a in program.outputs)
 
 
-def _equation(program: Program, eq: Equation, operands: list[Any], dims: Dimensions) -> Sequence[Any]:
+def _equation(program: Program, eq: Equation, operands: list[Any], context: _Context) -> Sequence[Any]:
     row = TABLE[eq.op]
     if eq.op == "constant":
         return [_constant(program, eq)]
-    attrs = {name: _attribute(value, dims) for name, value in eq.attrs.items()}
+    attrs = {name: _attribute(value, context) for name, value in eq.attrs.items()}
     try:
         results = row.emit(*operands, **attrs)
     except (TypeError, ValueError) as e:
@@ -131,7 +150,7 @@ def _equation(program: Program, eq: Equation, operands: list[Any], dims: Dimensi
         raise ProgramTypeError(f"{eq.op}{at}: {e}") from e
     results = list(results) if isinstance(results, tuple | list) else [results]
     if row.elementwise and results[0].ndim == 0 and eq.outputs[0].type.shape:
-        shape = dims.shape(eq.outputs[0].type)
+        shape = context.dims.shape(eq.outputs[0].type)
         results = [lax.broadcast(y, shape) for y in results]  # all operands were literals
     return results
 
@@ -147,19 +166,20 @@ class _Body:
     """A nested Program as a function of arrays; `program` tells emitters its types."""
 
     program: Program
-    dims: Dimensions
+    context: _Context
 
     def __call__(self, *args) -> Arrays:
-        return _evaluate(self.program, args, self.dims)
+        results = _evaluate(self.program, args, self.context)
+        return tuple(map(self.context.spread, results))
 
 
-def _attribute(value: Any, dims: Dimensions) -> Any:
+def _attribute(value: Any, context: _Context) -> Any:
     if isinstance(value, Program):
-        return _Body(value, dims)
+        return _Body(value, context)
     if isinstance(value, SymDim):
-        return dims[value]
+        return context.dims[value]
     if isinstance(value, tuple):
-        return tuple(_attribute(v, dims) for v in value)
+        return tuple(_attribute(v, context) for v in value)
     return value
 
 

@@ -281,6 +281,13 @@ class Lowering:
     def refusal(self, eqn) -> SideEffectError | UnsupportedPrimitive:
         """The error for a primitive that no row and no decomposition knows."""
         name = str(eqn.primitive)
+        if name in compat.COLLECTIVES:
+            return UnsupportedPrimitive(
+                f"{name}{self._at()} is between devices, and a Program is for one. pybridge.bridge takes the "
+                "function as it is: JAX does this operation, and Programs what is before and behind it",
+                primitive=name,
+                source=self.source,
+            )
         if eqn.effects or name in _SIDE_EFFECTS:
             return SideEffectError(
                 f"{name}{self._at()} has side effects, and a Program is pure: take it out of the function, "

@@ -64,19 +64,20 @@ def check_bound(while_bound: Any) -> None:
         raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
 
 
-def hoisted_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int], while_bound: int | None):
-    """(Program, constants, tree of the results, what JAX says of each) of a call of `f`.
+def closed_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int]) -> tuple[Any, Any]:
+    """The closed jaxpr and the tree of the results of a call of `f`.
 
-    What `f` closes over becomes leading inputs of the Program, with `constants` as their values: it may be
-    tracers of an outer transformation.
+    What `f` closes over are the jaxpr's constants: they may be tracers of an outer transformation.
     """
     positions = {i for i in static if i < len(args)}
     dynamic = tuple(x for i, x in enumerate(args) if i not in positions)
-    jaxpr, out_tree = _make_jaxpr(_close_over(f, args, positions), f, dynamic, kwargs)
-    program, constants = lower(jaxpr, name=program_name(f), hoist_constants=True)
-    if while_bound is not None:
-        program = _with_bound(program, while_bound)
-    return program, constants, out_tree, tuple(jaxpr.out_avals)
+    return _make_jaxpr(_close_over(f, args, positions), f, dynamic, kwargs)
+
+
+def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
+    """The Program of a jaxpr without constants, with that bound on the trips of every while loop."""
+    program = lower(compat.ClosedJaxpr(jaxpr, ()), name=name)
+    return program if while_bound is None else _with_bound(program, while_bound)
 
 
 def _with_bound(program: Program, bound: int) -> Program:

@@ -55,6 +55,14 @@ def test_seed_agrees():
     assert pb.compare(seed.f, x[:2], a, engines=["transpose"], repeats=0).agrees()
 
 
+def test_data_parallel_fit_is_that_of_one_device():
+    flags = {"PYTHONPATH": str(ROOT), "XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    example = [sys.executable, str(ROOT / "examples" / "data_parallel.py")]
+    done = subprocess.run(example, env=os.environ | flags, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "8 devices" in done.stdout
+
+
 def test_logistic_regression_reaches_the_optimum(capsys):
     example = importlib.import_module("logistic_regression")
     assert example.report()

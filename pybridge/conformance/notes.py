@@ -57,7 +57,8 @@ APART: dict[str, tuple[str, str]] = {
         r"bco[or]_.*|bcsr_.*|co[or]_.*|csr_.*|spsolve|todense",
     ),
     "collectives": (
-        "they speak between devices: put the bridge inside `shard_map`, the collective outside",
+        "they are between devices, and a Program is for one. `bridge` takes functions that have them: "
+        "Programs run before and behind them, and JAX binds and differentiates the collective",
         r"(unreduced_)?(all_gather|all_to_all|psum|pbroadcast|ppermute|reduce_scatter)(_\w+)?"
         r"|pmax|pmin|precv|psend|preduced|axis_index|ragged_all_to_all|shard_map|\w+_cast_p",
     ),

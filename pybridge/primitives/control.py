@@ -168,7 +168,7 @@ def _lower_custom_vjp(lowering, eqn, inputs):
     consts = eqn.params["num_consts"]
     avals = [v.aval for v in eqn.invars]
     outs = [v.aval for v in eqn.outvars]
-    rule, residuals = compat.fwd_rule(eqn, [compat.is_inexact(a) for a in avals[consts:]])
+    rule, residuals, pullback = compat.vjp_rules(eqn)
     own = sum(r is None for r in residuals)
 
     def build_fwd(inner, args):
@@ -176,10 +176,6 @@ def _lower_custom_vjp(lowering, eqn, inputs):
         rest = iter(results[:own])
         return [*results[own:], *(next(rest) if r is None else args[r] for r in residuals)]
 
-    own_avals = iter(rule.out_avals[:own])
-    residual_avals = [next(own_avals) if r is None else avals[r] for r in residuals]
-    wanted = [a if compat.is_inexact(a) else None for a in avals[consts:]]
-    pullback = compat.bwd_rule(eqn.params["bwd"], residual_avals, outs, wanted)
     closed_over = [lowering.type_of(a) for a in avals[:consts] if compat.is_inexact(a)]
 
     def build_bwd(inner, args):
@@ -188,7 +184,7 @@ def _lower_custom_vjp(lowering, eqn, inputs):
         return [*(inner.full(t, float("nan")) for t in closed_over), *inner.inline(pullback, args)]
 
     out_types = [lowering.type_of(a) for a in outs if compat.is_inexact(a)]
-    bwd_types = [*(lowering.type_of(a) for a in residual_avals), *out_types]
+    bwd_types = [*(lowering.type_of(a) for a in pullback.in_avals[: len(residuals)]), *out_types]
     return lowering.emit(
         "custom_vjp",
         inputs,

@@ -178,12 +178,17 @@ def _no_results(lowering, eqn, inputs):
     return []
 
 
+INLINED = {
+    **dict.fromkeys(("jit", "pjit", "composite", "eval_jaxpr"), "jaxpr"),
+    **dict.fromkeys(("closed_call", "core_call", "call", "core_closed_call"), "call_jaxpr"),
+    "custom_vmap_call": "call",
+    "remat_opt": "fwd_jaxpr",
+}
+"""Calls, and the parameter that has what they call."""
+
 DECOMPOSITIONS = {
-    **{name: _inlined("jaxpr") for name in ("jit", "pjit", "composite", "eval_jaxpr")},
-    **{name: _inlined("call_jaxpr") for name in ("closed_call", "core_call", "call", "core_closed_call")},
-    "custom_vmap_call": _inlined("call"),
+    **{name: _inlined(param) for name, param in INLINED.items()},
     "julia_call": _bridged,
-    "remat_opt": _inlined("fwd_jaxpr"),
     **{
         name: _identity
         for name in (

@@ -153,7 +153,7 @@ def _emit(*operands, cond_consts, consts, carry, cond, passes):
     def jaxpr(body):
         types = body.program.input_types
         return jax.make_jaxpr(body)(
-            *(jax.ShapeDtypeStruct(body.dims.shape(t), DTYPES[t.dtype]) for t in types)
+            *(jax.ShapeDtypeStruct(body.context.dims.shape(t), DTYPES[t.dtype]) for t in types)
         )
 
     sources = (eq.source for body in passes for eq in body.program.equations if eq.source)

@@ -1,0 +1,11 @@
+"""Functions that speak with other devices, in pieces: Programs, and between them what JAX binds itself.
+
+A Program is pure and for one device. Of a jaxpr with collectives (`psum`, `all_gather` ...) the equations
+between them become Programs, as few as the collectives' dependencies allow, and JAX binds the collectives:
+it has their JVP, transpose and batching rules. So every transformation of the whole is JAX's transformation
+of a sequence, whose other members are bridged.
+"""
+
+from .sequence import Pieces, in_pieces
+
+__all__ = ["Pieces", "in_pieces"]

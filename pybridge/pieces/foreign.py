@@ -1,0 +1,43 @@
+"""Which equations of a jaxpr no Program can hold, though JAX can bind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import compat
+from ..primitives.control import RULE_ORDER
+
+
+def speaks(eqn, order: int = 0) -> bool:
+    """Whether the equation, one in its bodies or one in a derivative rule of the user's is between devices.
+
+    order: how many rules this equation is nested in, as in `Lowering`.
+    """
+    if eqn.primitive.name in compat.COLLECTIVES:
+        return True
+    return any(speaks(inner, order) for body in compat.bodies(eqn) for inner in body.eqns) or any(
+        speaks(inner, order + 1) for body in _rules(eqn, order) for inner in body.eqns
+    )
+
+
+def _rules(eqn, order: int) -> Iterator:
+    """The jaxprs of a custom function's derivative rules; where no axis has a name they cannot speak."""
+    if order >= RULE_ORDER or not compat.in_named_axes():
+        return
+    if eqn.primitive.name == "custom_jvp_call":
+        inexact = [compat.is_inexact(v.aval) for v in eqn.invars]
+        yield compat.jvp_rule(eqn, inexact[eqn.params["num_consts"] :])[0].jaxpr
+    elif eqn.primitive.name == "custom_vjp_call":
+        forward, _, backward = compat.vjp_rules(eqn)
+        yield from (forward.jaxpr, backward.jaxpr)
+
+
+def varying_axes(eqn, used: set) -> frozenset | None:
+    """The mesh axes over which the results that are used vary; None if no Program has such results.
+
+    All results of a Program vary over all the axes over which one of its operands does.
+    """
+    operands = frozenset().union(*(compat.varying(v.aval) for v in eqn.invars))
+    results = {compat.varying(v.aval) for v in eqn.outvars if v in used} or {operands}
+    axes = results.pop()
+    return axes if not results and operands <= axes else None

@@ -1,0 +1,178 @@
+"""A jaxpr as a sequence of Programs and of equations that JAX binds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import compat, keys
+from ..emission import to_jax
+from ..primitives import INLINED
+from ..program import Program
+from .foreign import speaks, varying_axes
+from .planning import Group, Node, plan
+
+Var = compat.JaxprVar
+Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Equations that run as one Program, whose results vary over the mesh axes `axes`."""
+
+    run: Run
+    program: Program
+    reads: tuple[Var, ...]
+    writes: tuple[Var, ...]
+    axes: frozenset
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        arrays = [self._spread(compat.with_weak_type(keys.raw(x), False)) for x in arrays]
+        results = self.run(self.program, arrays)
+        return [self._spread(keys.restored(y, v.aval)) for y, v in zip(results, self.writes, strict=True)]
+
+    def _spread(self, x: Any) -> Any:
+        return compat.varying_over(x, self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """An equation that JAX binds; its bodies, if any, are in pieces."""
+
+    eqn: Any
+    reads: tuple[Var, ...]
+    writes: tuple[Var, ...]
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        values = dict(zip(self.reads, arrays, strict=True))
+        results = compat.bind(self.eqn, [_read(v, values) for v in self.eqn.invars])
+        wanted = set(self.writes)
+        return [y for y, v in zip(results, self.eqn.outvars, strict=True) if v in wanted]
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A function of the values of `inputs`."""
+
+    inputs: tuple[Var, ...]
+    constants: dict[Var, Any]
+    steps: tuple[Piece | Bound, ...]
+    outputs: tuple[Any, ...]
+
+    def __call__(self, *args) -> list[Any]:
+        values = self.constants | dict(zip(self.inputs, args, strict=True))
+        for step in self.steps:
+            values.update(zip(step.writes, step([values[v] for v in step.reads]), strict=True))
+        return [_read(v, values) for v in self.outputs]
+
+
+def in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program]) -> Pieces:
+    """A function of the constants and arguments of a jaxpr.
+
+    run: (Program, arrays of its input types) -> results.
+    lowered: (jaxpr without constants, name) -> Program.
+    """
+    jaxpr = compat.open_jaxpr(jaxpr)
+    axes = frozenset().union(*(compat.varying(v.aval) for v in jaxpr.invars))
+    alike = all(compat.varying(v.aval) == axes for v in jaxpr.outvars)
+    if alike and not any(map(speaks, jaxpr.eqns)):
+        whole = Piece(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
+        return Pieces(whole.reads, {}, (whole,), whole.writes)
+    names = (f"{name}_{i}" for i in itertools.count(1))
+    return _Splitting(run, lowered, names).pieces(jaxpr)
+
+
+@dataclass(frozen=True)
+class _Splitting:
+    """run, lowered: as for `in_pieces`. names: of the pieces to come."""
+
+    run: Run
+    lowered: Callable[[Any, str], Program]
+    names: Iterator[str]
+
+    def pieces(self, jaxpr, consts: Sequence[Any] = ()) -> Pieces:
+        jaxpr = compat.without_dead_code(jaxpr)
+        values = dict(zip(jaxpr.constvars, consts, strict=True))
+        eqns, outputs = _flat(jaxpr, values)
+        used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if compat.is_var(v)}
+        groups = plan([_node(eqn, used) for eqn in eqns], outputs)
+        last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
+        last |= {v: len(groups) for v in outputs if compat.is_var(v)}
+        steps = [
+            self._bound(*group.nodes)
+            if group.axes is None
+            else self._piece(group, {v for v, reader in last.items() if reader > i})
+            for i, group in enumerate(groups)
+        ]
+        return Pieces(tuple(jaxpr.invars), values, tuple(steps), tuple(outputs))
+
+    def _piece(self, group: Group, needed: set[Var]) -> Piece:
+        """needed: what later pieces and JAX's equations read."""
+        eqns = [node.eqn for node in group.nodes]
+        made = {v for node in group.nodes for v in node.writes}
+        reads = tuple(dict.fromkeys(v for node in group.nodes for v in node.reads if v not in made))
+        writes = tuple(v for node in group.nodes for v in node.writes if v in needed)
+        program = self.lowered(compat.jaxpr_of(eqns, reads, writes), next(self.names))
+        return Piece(self.run if program.equations else _emitted, program, reads, writes, group.axes)
+
+    def _bound(self, node: Node) -> Bound:
+        with compat.inside(node.eqn):
+            bodies = compat.with_bodies(node.eqn, self._rebuilt)
+        return Bound(bodies, node.reads, node.writes)
+
+    def _rebuilt(self, jaxpr, consts: Sequence[Any]) -> Any:
+        """The closed jaxpr of a body in pieces."""
+        return compat.traced(self.pieces(jaxpr, consts), [v.aval for v in jaxpr.invars])
+
+
+def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+    """A Program that computes nothing needs no engine."""
+    return to_jax(program)(*arrays)
+
+
+def _node(eqn, used: set[Var]) -> Node:
+    reads = tuple(dict.fromkeys(v for v in eqn.invars if compat.is_var(v)))
+    writes = tuple(v for v in eqn.outvars if v in used)
+    axes = None if speaks(eqn) else varying_axes(eqn, used)
+    return Node(eqn, reads, writes, axes or frozenset(), axes is None)
+
+
+def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
+    """The equations, with those of calls in the place of the calls, and the outputs.
+
+    Constants of these calls are added to `values`.
+    """
+    names: dict[Var, Any] = {}
+    eqns: list[Any] = []
+
+    def renamed(atoms) -> list[Any]:
+        return [names.get(v, v) if compat.is_var(v) else v for v in atoms]
+
+    def walk(body) -> None:
+        for eqn in body.eqns:
+            given = renamed(eqn.invars)
+            if eqn.primitive.name in INLINED:
+                called = eqn.params[INLINED[eqn.primitive.name]]
+                inner = getattr(called, "jaxpr", called)
+                values.update(zip(inner.constvars, getattr(called, "consts", ()), strict=True))
+                names.update(zip(inner.invars, given, strict=True))
+                walk(inner)
+                names.update(zip(eqn.outvars, renamed(inner.outvars), strict=True))
+            else:
+                # A body that is called twice needs variables of its own each time.
+                own = [compat.JaxprVar(v.aval) for v in eqn.outvars]
+                names.update(zip(eqn.outvars, own, strict=True))
+                eqns.append(eqn.replace(invars=given, outvars=own))
+
+    walk(jaxpr)
+    return eqns, renamed(jaxpr.outvars)
+
+
+def _fresh(atoms) -> tuple[Var, ...]:
+    return tuple(compat.JaxprVar(v.aval) for v in atoms)
+
+
+def _read(atom, values: dict[Var, Any]) -> Any:
+    return values[atom] if compat.is_var(atom) else atom.val
