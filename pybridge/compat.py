@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import ad_util, config, core, shard_map, sharding_impls, source_info_util
+from jax._src import ad_checkpoint, ad_util, config, core, shard_map, sharding_impls, source_info_util
 from jax._src.interpreters import ad, mlir, partial_eval
 from jax._src.lax import lax as lax_internal
 from jax._src.lax import linalg as linalg_internal
@@ -348,6 +348,28 @@ def both_policies(first: Policy | None, second: Policy | None) -> Policy | None:
     if first is None or second is None:
         return second if first is None else first
     return lambda *args, **params: _allows(first(*args, **params)) and _allows(second(*args, **params))
+
+
+_MARK = "pybridge: may be kept"
+
+
+def mark(var: Any, marked: Any):
+    """The equation `marked = var`, by which a policy that goes by marks knows the value."""
+    return jex_core.new_jaxpr_eqn([var], [marked], ad_checkpoint.name_p, {"name": _MARK}, core.no_effects)
+
+
+def is_mark(eqn) -> bool:
+    return eqn.primitive is ad_checkpoint.name_p and eqn.params["name"] == _MARK
+
+
+def by_marks(eqn):
+    """A checkpoint with a policy as one that also keeps what is marked; any other equation as it is."""
+    policy = eqn.params.get("policy")
+    if policy is None or "prevent_cse" not in eqn.params or saves_everything(policy):
+        return eqn
+    marks = jax.checkpoint_policies.save_only_these_names(_MARK)
+    both = jax.checkpoint_policies.save_from_both_policies(policy, marks)
+    return eqn.replace(params={**eqn.params, "policy": both})
 
 
 def is_saveable(policy: Policy, eqn) -> bool:

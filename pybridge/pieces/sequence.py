@@ -92,10 +92,13 @@ class _Splitting:
     lowered: Callable[[Any, str], Program]
     names: Iterator[str]
 
-    def pieces(self, jaxpr, consts: Sequence[Any] = ()) -> Pieces:
+    def pieces(self, jaxpr, consts: Sequence[Any] = (), policy: compat.Policy | None = None) -> Pieces:
+        """policy: of the `jax.checkpoint` whose body it is."""
         jaxpr = compat.without_dead_code(jaxpr)
         values = dict(zip(jaxpr.constvars, consts, strict=True))
         eqns, outputs = _flat(jaxpr, values)
+        if policy is not None:
+            eqns, outputs = _marked(eqns, outputs, policy)
         used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if compat.is_var(v)}
         groups = plan([_node(eqn, used) for eqn in eqns], outputs)
         last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
@@ -118,13 +121,14 @@ class _Splitting:
         return Piece(self.run if program.equations else _emitted, program, reads, writes, group.axes)
 
     def _bound(self, node: Node) -> Bound:
-        with compat.inside(node.eqn):
-            bodies = compat.with_bodies(node.eqn, self._rebuilt)
-        return Bound(bodies, node.reads, node.writes)
+        eqn = compat.by_marks(node.eqn)
+        policy = node.eqn.params["policy"] if eqn is not node.eqn else None
 
-    def _rebuilt(self, jaxpr, consts: Sequence[Any]) -> Any:
-        """The closed jaxpr of a body in pieces."""
-        return compat.traced(self.pieces(jaxpr, consts), [v.aval for v in jaxpr.invars])
+        def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
+            return compat.traced(self.pieces(jaxpr, consts, policy), [v.aval for v in jaxpr.invars])
+
+        with compat.inside(eqn):
+            return Bound(compat.with_bodies(eqn, rebuilt), node.reads, node.writes)
 
 
 def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
@@ -135,7 +139,7 @@ def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
 def _node(eqn, used: set[Var]) -> Node:
     reads = tuple(dict.fromkeys(v for v in eqn.invars if compat.is_var(v)))
     writes = tuple(v for v in eqn.outvars if v in used)
-    axes = None if speaks(eqn) else varying_axes(eqn, used)
+    axes = None if speaks(eqn) or compat.is_mark(eqn) else varying_axes(eqn, used)
     return Node(eqn, reads, writes, axes or frozenset(), axes is None)
 
 
@@ -168,6 +172,24 @@ def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
 
     walk(jaxpr)
     return eqns, renamed(jaxpr.outvars)
+
+
+def _marked(
+    eqns: Sequence[Any], outputs: Sequence[Any], policy: compat.Policy
+) -> tuple[list[Any], list[Any]]:
+    """The same, with a mark behind each equation whose results the policy allows to keep.
+
+    JAX sees the marks, and not what is in Programs.
+    """
+    names: dict[Var, Var] = {}
+    marked: list[Any] = []
+    for eqn in eqns:
+        marked.append(eqn.replace(invars=[names.get(v, v) if compat.is_var(v) else v for v in eqn.invars]))
+        if eqn.primitive.name not in compat.COLLECTIVES and compat.is_saveable(policy, eqn):
+            for v in eqn.outvars:
+                names[v] = compat.JaxprVar(v.aval)
+                marked.append(compat.mark(v, names[v]))
+    return marked, [names.get(v, v) if compat.is_var(v) else v for v in outputs]
 
 
 def _fresh(atoms) -> tuple[Var, ...]:

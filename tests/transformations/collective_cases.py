@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from agreement import assert_agree
 from jax import lax
+from jax._src.ad_checkpoint import saved_residuals  # JAX prints them publicly, and returns them here
+from jax.ad_checkpoint import checkpoint_name
 from jax.extend.core import jaxprs_in_params
 from jax.sharding import PartitionSpec as P
 
@@ -398,6 +400,33 @@ def check_meshes_do_not_share_traces() -> None:
         values = jnp.arange(1.0, 1 + n)
         found = jax.vmap(g, axis_name="i")(values)
         np.testing.assert_allclose(found, n * jnp.sum(jnp.sin(values)), rtol=1e-5)
+
+
+POLICIES = {
+    "nothing": jax.checkpoint_policies.nothing_saveable,
+    "dots": jax.checkpoint_policies.dots_saveable,
+    "names": jax.checkpoint_policies.save_only_these_names("activation"),
+    "own": lambda prim, *_, **__: prim.name == "psum",
+}
+
+
+def kept(policy: str) -> tuple[list, list]:
+    """What a checkpoint with collectives keeps for the way back, bridged and as it is; gradients agree."""
+
+    def layer(w, y):
+        y = checkpoint_name(jnp.tanh(y @ jnp.outer(w, w)), "activation")
+        return jnp.sin(y) + lax.pmean(jnp.cos(y * w), "i")
+
+    f = jax.checkpoint(lambda w, x: total(layer(w, layer(w, x))), policy=POLICIES[policy])
+    g = pb.bridge(f)
+    assert_agree(*(_reverse(mapped(h)) for h in (g, f)), policy, 1e-4)
+
+    def residuals(h):
+        named = jax.vmap(h, (None, 0), axis_name="i")
+        found = saved_residuals(named, W, X.reshape(N, -1, 4))
+        return sorted(a.shape for a, why in found if "argument" not in why and "constant" not in why)
+
+    return residuals(g), residuals(f)
 
 
 def native_calls() -> tuple[int, str]:

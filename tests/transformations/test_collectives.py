@@ -76,6 +76,12 @@ def test_axes_that_vmap_names(eight, name):
     eight(cases.check_named_by_vmap, name)
 
 
+@pytest.mark.parametrize("policy", cases.POLICIES)
+def test_policies_of_checkpoint(eight, policy):
+    ours, theirs = eight(cases.kept, policy)
+    assert ours == theirs and bool(ours) == (policy != "nothing")
+
+
 def test_pmap(eight):
     eight(cases.check_pmap)
 
