@@ -63,14 +63,14 @@ def test_kernels_run_while_julia_answers_and_collects_and_compile_nothing(tmp_pa
     in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), C_NULL); flush(PB_LOG); ""')
     end = time.monotonic() + 4
     asked = 0
-    while time.monotonic() < end:
+    while asked < 4 or time.monotonic() < end:
         in_julia('GC.gc(); string(sum(length, [rand(100) for _ in 1:1000]))')
         pb.trace(lambda x: x * (2.0 + asked))(np.float32(1)).vjp()
         asked += 1
     done.set(); [t.join() for t in threads]
-    print(len(wrong), asked > 3)
+    print(len(wrong))
     """.replace("\n    ", "\n"), str(tmp_path / "compiled"))  # fmt: skip
-    assert out == "0 True\n"
+    assert out == "0\n"
     lines = (tmp_path / "compiled").read_text().splitlines()
     assert not [line for line in lines if "JaxprAD" in line], lines
 
