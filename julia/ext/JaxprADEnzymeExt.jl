@@ -1,7 +1,7 @@
 "Derivatives by Enzyme.jl, one file a topic. Loaded where Enzyme is, the first time that one is asked for."
 module JaxprADEnzymeExt
 
-using Enzyme: Enzyme, Const, Duplicated, Forward, Reverse, autodiff
+using Enzyme: Enzyme, BatchDuplicated, Const, Duplicated, Forward, Reverse, autodiff
 
 include("functions.jl")
 include("programs.jl")

@@ -1,60 +1,76 @@
 # Derivatives of Programs: Enzyme differentiates the plain function (Moses & Churavy, NeurIPS 2020). Arrays are pointers, `Duplicated` where
-# they are active; the workspace's floats are too.
+# they are active, or `BatchDuplicated` for several tangents or cotangents at once; the workspace's floats are too.
 
 using JaxprAD: JaxprAD, Builder, ForwardMode, ReverseMode, PlainFunction, Program, Var, aval, allocated, dtype, emit,
                inline!, isinexact, plain_function
 import JaxprAD: differentiated
 
-function differentiated(p::Program, ::ReverseMode, active)
+differentiated(p::Program, mode::ReverseMode, active, width) = width == 1 ? pulled_back(p, active) : pulled_back(p, active, width)
+
+"One cotangent of each result: the gradient of the inner product."
+function pulled_back(p::Program, active)
     q = objective(p)
     plain = plain_function(q, ReverseMode(), vcat(active, falses(length(p.outputs))))
-    n, T = length(p.inputs), dtype(q.outputs[1])
-    shadows = vcat([a ? cumulative(active, k) : 0 for (k, a) in enumerate(active)], zeros(Int, length(p.outputs)))
-    definition(:reverse_, p, q, plain, shadows) do call
+    T = dtype(q.outputs[1])
+    x = [operands(p.inputs, active, :results); [:(Const($(pointer_to(v, :(linear[$k][1]))))) for (k, v) in enumerate(p.outputs)]]
+    definition(:reverse_, p, plain, 1) do call
         quote
-            $((:(zeroed(results[$k], $(JaxprAD.bytes(aval(v))))) for (k, v) in enumerate(p.inputs[active]))...)
+            $(clear_results(p, active))
             total = allocated($(2sizeof(T)))
             y, ȳ = Ptr{$T}(total), Ptr{$T}(total + $(sizeof(T)))
             unsafe_store!(ȳ, one($T))
-            $(call(:Reverse, [:(Duplicated(y, ȳ))]))
+            $(call(:Reverse, x, [:(Duplicated(y, ȳ))]))
             Base.Libc.free(total)
-            $((:(conjugate!(Ptr{$(dtype(v))}(results[$k]), $(Int(JaxprAD.size_of(v.type.shape))))) for (k, v) in enumerate(p.inputs[active]) if dtype(v) <: Complex)...)
+            $(conjugate_results(p, active))
         end
     end
 end
-cumulative(mask, k) = count(mask[1:k])
 
-function differentiated(p::Program, ::ForwardMode, active)
-    plain = plain_function(p, ForwardMode(), active)
-    n = length(p.inputs)
-    shadows = [a ? n + cumulative(active, k) : 0 for (k, a) in enumerate(active)]
-    sizes = [JaxprAD.bytes(aval(a)) for a in p.outputs]
-    places = cumsum(vcat(0, [64cld(b, 64) for b in sizes]))
-    y(k, a) = :(Duplicated(Ptr{$(dtype(a))}(values + $(places[k])), Ptr{$(dtype(a))}(results[$k])))
-    definition(:forward_, p, p, plain, shadows) do call
+"Several cotangents of each result, of which Enzyme gets copies since it uses them up."
+function pulled_back(p::Program, active, width)
+    plain = plain_function(p, ReverseMode(), active; several = true)
+    places, sizes = placed(p.outputs)
+    y = map(enumerate(p.outputs)) do (k, a)
+        lanes = Expr(:tuple, (:(values + $(places[end] * l + places[k])) for l in 1:width)...)
+        :(shadowed($(pointer_to(a, :(values + $(places[k])))), $lanes))
+    end
+    definition(:reverse_, p, plain, width) do call
+        quote
+            $(clear_results(p, active))
+            values = allocated($((width + 1) * places[end]))
+            $((:(copy_seed!($(pointer_to(a, :(values + $(places[end] * l + places[k])))), linear[$k][$l], $(sizes[k])))
+               for (k, a) in enumerate(p.outputs) for l in 1:width)...)
+            $(call(:Reverse, operands(p.inputs, active, :results), y))
+            Base.Libc.free(values)
+            $(conjugate_results(p, active))
+        end
+    end
+end
+
+function differentiated(p::Program, ::ForwardMode, active, width)
+    plain = plain_function(p, ForwardMode(), active; several = width > 1)
+    places, _ = placed(p.outputs)
+    y = [:(shadowed($(pointer_to(a, :(values + $(places[k])))), results[$k])) for (k, a) in enumerate(p.outputs)]
+    definition(:forward_, p, plain, width) do call
         quote
             values = allocated($(places[end]))
-            $(call(:Forward, [y(k, a) for (k, a) in enumerate(p.outputs)]))
+            $(call(:Forward, operands(p.inputs, active, :linear), y))
             Base.Libc.free(values)
         end
     end
 end
 
 """
-Defines `run(operands, results, pool)`; `f(call)` writes its code, where `call(mode, y)` is the call of `autodiff`. `shadows` are the
-places of the operands' shadows: among the results in reverse mode, among the operands in forward mode, 0 for none.
+Defines `run(operands, linear, results, pool)`: of each operand the address, of what the derivative is linear in, and of each result, a
+tuple of `width` addresses. `f(call)` writes its code, where `call(mode, x, y)` is the call of `autodiff`.
 """
-function definition(f, prefix::Symbol, p::Program, q::Program, plain::PlainFunction, shadows)
-    in_reverse = prefix === :reverse_
-    x = map(enumerate(q.inputs)) do (k, v)
-        pointer = :(Ptr{$(dtype(v))}(operands[$k]))
-        s = shadows[k]
-        s == 0 ? :(Const($pointer)) : :(Duplicated($pointer, Ptr{$(dtype(v))}($(in_reverse ? :results : :operands)[$s])))
-    end
-    scratch = [isinexact(T) ? :(Duplicated(Ptr{$T}(scratch), Ptr{$T}(shadow))) : :(Const(Ptr{$T}(scratch))) for T in plain.scratch]
-    call(mode, y) = :(autodiff($mode, Const($(plain.f)), Const, $(x...), $(y...), $(scratch...), Const(pool)))
-    run = Core.eval(@__MODULE__, :(function $(gensym(string(prefix, p.name)))(operands::Tuple, results::Tuple, pool::Ptr{Cvoid})
-        scratch, shadow = allocated($(plain.bytes + 1)), allocated($(plain.bytes + 1); zeroed = true)
+function definition(f, prefix::Symbol, p::Program, plain::PlainFunction, width)
+    lane = 64cld(plain.bytes + 1, 64)
+    lanes = Expr(:tuple, (:(shadow + $(lane * (l - 1))) for l in 1:width)...)
+    scratch = [isinexact(T) ? :(shadowed(Ptr{$T}(scratch), $lanes)) : :(Const(Ptr{$T}(scratch))) for T in plain.scratch]
+    call(mode, x, y) = :(autodiff($mode, Const($(plain.f)), Const, $(x...), $(y...), $(scratch...), Const(pool)))
+    run = Core.eval(@__MODULE__, :(function $(gensym(string(prefix, p.name)))(operands::Tuple, linear::Tuple, results::Tuple, pool::Ptr{Cvoid})
+        scratch, shadow = allocated($lane), allocated($(lane * width); zeroed = true)
         $(f(call))
         Base.Libc.free(scratch)
         Base.Libc.free(shadow)
@@ -63,6 +79,35 @@ function definition(f, prefix::Symbol, p::Program, q::Program, plain::PlainFunct
     run
 end
 
+"The Program's operands for `autodiff`, with the next of `shadows` for each that is active."
+function operands(inputs, active, shadows::Symbol)
+    map(enumerate(inputs)) do (k, v)
+        x = pointer_to(v, :(operands[$k]))
+        active[k] ? :(shadowed($x, $shadows[$(count(active[1:k]))])) : :(Const($x))
+    end
+end
+pointer_to(a, address) = :(Ptr{$(dtype(a))}($address))
+
+"A pointer with the addresses of its shadows."
+shadowed(x::Ptr, shadows::Tuple{Ptr{Cvoid}}) = Duplicated(x, typeof(x)(shadows[1]))
+shadowed(x::Ptr, shadows::Tuple) = BatchDuplicated(x, map(typeof(x), shadows))
+
+"Where arrays lie one after the other, at last the end of all; and the bytes of each."
+function placed(atoms)
+    sizes = [JaxprAD.bytes(aval(a)) for a in atoms]
+    cumsum(vcat(0, [64cld(b, 64) for b in sizes])), sizes
+end
+
+clear_results(p, active) = each_result(p, active, (v, y) -> :(zeroed($y, $(JaxprAD.bytes(aval(v))))))
+conjugate_results(p, active) = each_result(p, active, (v, y) ->
+    dtype(v) <: Complex ? :(conjugate!($(pointer_to(v, y)), $(Int(JaxprAD.size_of(v.type.shape))))) : nothing)
+each_result(p, active, f) = Expr(:block, (:(foreach(y -> $(f(v, :y)), results[$k])) for (k, v) in enumerate(p.inputs[active]))...)
+
+function copy_seed!(to::Ptr{T}, from::Ptr{Cvoid}, bytes::Int) where {T}
+    ccall(:memcpy, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, bytes)
+    T <: Complex && conjugate!(to, bytes ÷ sizeof(T))
+    nothing
+end
 zeroed(p::Ptr{Cvoid}, n::Int) = (ccall(:memset, Ptr{Cvoid}, (Ptr{Cvoid}, Cint, Csize_t), p, 0, n); nothing)
 function conjugate!(p::Ptr{<:Complex}, n::Int)
     for k in 1:n

@@ -1,8 +1,8 @@
 # Rules for what Enzyme is not to look into: numbers' functions made of bits, and kernels.
 
-using Enzyme.EnzymeRules: EnzymeRules, AugmentedReturn, needs_primal, needs_shadow, overwritten
-using Enzyme: Active, Annotation
-using JaxprAD: Known, Link, call_native, link, partials
+using Enzyme.EnzymeRules: EnzymeRules, AugmentedReturn, needs_primal, needs_shadow, overwritten, width
+using Enzyme: Active, Annotation, BatchDuplicatedNoNeed
+using JaxprAD: Known, Link, call_native, into!, link, partials
 
 const OneAnnotation = Union{Active,Const}
 
@@ -15,16 +15,42 @@ function EnzymeRules.reverse(config, k::Const{<:Known}, dy::Active, tape, x::Var
     map((a, d) -> a isa Active ? dy.val * d : nothing, x, d)
 end
 
+# of integers, say
+EnzymeRules.augmented_primal(config, k::Const{<:Known}, ::Type{<:Const}, x::Vararg{Const,N}) where {N} =
+    AugmentedReturn(needs_primal(config) ? k.val.f(map(a -> a.val, x)...) : nothing, nothing, nothing)
+EnzymeRules.reverse(config, k::Const{<:Known}, ::Type{<:Const}, tape, x::Vararg{Const,N}) where {N} = map(Returns(nothing), x)
+
+function EnzymeRules.augmented_primal(config, ::Const{typeof(into!)}, ::Type{<:Const}, p::Annotation, f::Const, x::Vararg{OneAnnotation,N}) where {N}
+    into!(p.val, f.val, map(a -> a.val, x)...)
+    AugmentedReturn(nothing, nothing, nothing)
+end
+function EnzymeRules.reverse(config, ::Const{typeof(into!)}, ::Type{<:Const}, tape, p::Annotation, f::Const, x::Vararg{OneAnnotation,N}) where {N}
+    d = partials(f.val, map(a -> a.val, x)...)
+    ȳ = map(taken!, lanes(p))
+    (nothing, nothing, map((a, d) -> a isa Active ? one_or_all(map(ȳ -> ȳ * d, ȳ)) : nothing, x, d)...)
+end
+"What is there, of which zero remains."
+taken!(p::Ptr{T}) where {T} = (y = unsafe_load(p); unsafe_store!(p, zero(T)); y)
+
 function EnzymeRules.forward(config, k::Const{<:Known}, ::Type{<:Annotation}, x::Vararg{Annotation,N}) where {N}
     values = map(a -> a.val, x)
     y = k.val.f(values...)
     needs_shadow(config) || return needs_primal(config) ? y : nothing
-    t = tangent(x, partials(k.val.f, values...))
-    needs_primal(config) ? Duplicated(y, t) : t
+    d = partials(k.val.f, values...)
+    t = one_or_all(ntuple(l -> tangent(x, d, l), Val(width(config))))
+    needs_primal(config) ? with_shadow(y, t) : t
 end
-tangent(x::Tuple, d::Tuple) = isempty(x) ? false : own_tangent(x[1], d[1]) + tangent(Base.tail(x), Base.tail(d))
-own_tangent(x::Const, d) = zero(d)
-own_tangent(x::Annotation, d) = x.dval * d
+tangent(x::Tuple, d::Tuple, l) = isempty(x) ? false : own_tangent(x[1], d[1], l) + tangent(Base.tail(x), Base.tail(d), l)
+own_tangent(x::Const, d, l) = zero(d)
+own_tangent(x::Annotation, d, l) = lanes(x)[l] * d
+
+"The shadows of an annotation: one, or those of a batch."
+lanes(x::Annotation) = (x.dval,)
+lanes(x::Union{BatchDuplicated,BatchDuplicatedNoNeed}) = x.dval
+one_or_all(t::Tuple{Any}) = t[1]
+one_or_all(t::Tuple) = t
+with_shadow(y, t) = Duplicated(y, t)
+with_shadow(y, t::Tuple) = BatchDuplicated(y, t)
 
 # ---- links
 
@@ -48,13 +74,14 @@ function EnzymeRules.reverse(config, f::Const{typeof(link)}, ::Type{<:Const}, co
     s = l.val
     s.derivative.pointer == C_NULL && return ntuple(Returns(nothing), Val(N + 2))
     x = ntuple(k -> address(a[k].val, copies[k]), Val(I))
-    x̄ = ntuple(k -> s.active[k] ? Shadow(a[k], s.operands[k]) : NO_SHADOW, Val(I))
-    ȳ = ntuple(k -> s.inexact_results[k] ? Shadow(a[I+k], s.results[k]) : NO_SHADOW, Val(O))
-    GC.@preserve copies call_native(s.derivative, pool.val, (x..., chosen(ȳ, s.inexact_results)..., chosen(x̄, s.active)...),
-                                    chosen(x̄, s.active))
-    foreach((v, n) -> v.pointer == C_NULL || zeroed(v.pointer, n), ȳ, s.results)
-    foreach(release, x̄)
-    foreach(release, ȳ)
+    for lane in 1:width(config)
+        x̄, ȳ = shadows(s, a, lane)
+        GC.@preserve copies call_native(s.derivative, pool.val, (x..., chosen(ȳ, s.inexact_results)..., chosen(x̄, s.active)...),
+                                        chosen(x̄, s.active))
+        foreach((v, n) -> v.pointer == C_NULL || zeroed(v.pointer, n), ȳ, s.results)
+        foreach(release, x̄)
+        foreach(release, ȳ)
+    end
     ntuple(Returns(nothing), Val(N + 2))
 end
 
@@ -64,11 +91,12 @@ function EnzymeRules.forward(config, f::Const{typeof(link)}, ::Type{<:Const}, l:
     x = map(p -> Ptr{Cvoid}(p.val), a)
     call_native(s.value, pool.val, x[1:I], x[I+1:N])
     s.derivative.pointer == C_NULL && return nothing
-    ẋ = ntuple(k -> s.active[k] ? Shadow(a[k], s.operands[k]) : NO_SHADOW, Val(I))
-    ẏ = ntuple(k -> s.inexact_results[k] ? Shadow(a[I+k], s.results[k]) : NO_SHADOW, Val(O))
-    call_native(s.derivative, pool.val, (x[1:I]..., chosen(ẋ, s.active)...), chosen(ẏ, s.inexact_results))
-    foreach(release, ẋ)
-    foreach(release, ẏ)
+    for lane in 1:width(config)
+        ẋ, ẏ = shadows(s, a, lane)
+        call_native(s.derivative, pool.val, (x[1:I]..., chosen(ẋ, s.active)...), chosen(ẏ, s.inexact_results))
+        foreach(release, ẋ)
+        foreach(release, ẏ)
+    end
     nothing
 end
 
@@ -78,7 +106,11 @@ struct Shadow
     own::Bool
 end
 const NO_SHADOW = Shadow(C_NULL, false)
-Shadow(a::Const, n::Int) = Shadow(allocated(max(n, 1); zeroed = true), true)
-Shadow(a::Annotation, n::Int) = Shadow(Ptr{Cvoid}(a.dval), false)
+Shadow(a::Const, n::Int, lane) = Shadow(allocated(max(n, 1); zeroed = true), true)
+Shadow(a::Annotation, n::Int, lane) = Shadow(Ptr{Cvoid}(lanes(a)[lane]), false)
+"Those of the operands and of the results that a link has derivatives of."
+shadows(s::Link{M,I,O}, a::Tuple, lane) where {M,I,O} =
+    ntuple(k -> s.active[k] ? Shadow(a[k], s.operands[k], lane) : NO_SHADOW, Val(I)),
+    ntuple(k -> s.inexact_results[k] ? Shadow(a[I+k], s.results[k], lane) : NO_SHADOW, Val(O))
 release(s::Shadow) = (s.own && Base.Libc.free(s.pointer); nothing)
 chosen(shadows::Tuple, marks::Tuple) = Tuple(s.pointer for (s, m) in zip(shadows, marks) if m)

@@ -1,68 +1,103 @@
 # Derivatives of Programs by Enzyme.jl, as FFI targets. What differentiates is in the extension.
 
-"An operand or a result: its type; of a batch the axes that it has, and the bytes from one item to the next along each."
+"""
+A batch: the sizes of its axes, and which of them are of `directions`. Items that differ by those alone share all operands of the
+Program and differ in tangents or cotangents."""
+struct Batch
+    sizes::Vector{Int}
+    directions::Vector{Bool}
+end
+
+"An operand or a result: its type, the batch's axes that it has in front of its own, and the bytes from one item to the next along each."
 struct Port
     type::TensorType
     marked::Vector{Bool}
     steps::Vector{Int}
 end
-
-"The port of an array that has, in front of its own axes, those axes of the batch that are marked."
-function batched_port(type::TensorType, batch, marked)
-    steps, step = zeros(Int, length(batch)), bytes(type)
+function batched_port(type::TensorType, sizes, marked)
+    steps, step = zeros(Int, length(sizes)), bytes(type)
     for k in reverse(findall(marked))
         steps[k] = step
-        step *= batch[k]
+        step *= sizes[k]
     end
     Port(type, marked, steps)
 end
-batched_type(p::Port, batch) = TensorType(p.type.dtype, Dim[batch[p.marked]..., p.type.shape...])
+whole_type(p::Port, b::Batch) = TensorType(p.type.dtype, Dim[b.sizes[p.marked]..., p.type.shape...])
 
 """
-A derivative of a Program on addresses of row-major arrays, once for each item of a batch. `run` is a function of two tuples of
-addresses and of what leads to XLA's threads.
+A derivative of a Program on addresses of row-major arrays, for each item of a batch; `W` at a time, where they differ in direction
+alone. `run` is a function of the operands' addresses, of `W` addresses of each `linear` operand, of `W` of each result, and of what leads
+to XLA's threads.
 
-- operands: those of the Program, then tangents of the active ones (forward) or cotangents of the results (reverse)
+- operands: those of the Program
+- linear: tangents of the active ones (forward) or cotangents of the results (reverse)
 - results: tangents of the results, or cotangents of the active operands
 
 All results of the Program are inexact.
 """
-struct Derived{R,I,O}
+struct Derived{W,R,I,L,O}
     run::R
     operands::NTuple{I,Port}
+    linear::NTuple{L,Port}
     results::NTuple{O,Port}
-    batch::Vector{Int}
+    batch::Batch
 end
+Derived{W}(run, operands, linear, results, batch) where {W} =
+    Derived{W,typeof(run),length(operands),length(linear),length(results)}(run, operands, linear, results, batch)
 
-function run!(d::Derived, operands::Tuple, results::Tuple, pool::Ptr{Cvoid})
-    for item in 0:prod(d.batch)-1
-        at(p, address) = Ptr{Cvoid}(address + place(p.steps, d.batch, item))
-        d.run(map(at, d.operands, operands), map(at, d.results, results), pool)
+"How often Enzyme's code has run: once for as many items as it takes together."
+const PASSES = Threads.Atomic{Int}(0)
+
+function run!(d::Derived{W}, operands::Tuple, linear::Tuple, results::Tuple, pool::Ptr{Cvoid}) where {W}
+    b = d.batch
+    own = map(!, b.directions)
+    directions = prod(b.sizes[b.directions])
+    for item in 0:prod(b.sizes[own])-1, first in 0:W:directions-1
+        # the last ones are as many as the others, and overlap with these
+        lanes = ntuple(l -> min(first, directions - W) + l - 1, Val(W))
+        at(p, address) = Ptr{Cvoid}(address + place(p.steps, b.sizes, own, item))
+        each_lane(p, address) = map(k -> at(p, address) + place(p.steps, b.sizes, b.directions, k), lanes)
+        Threads.atomic_add!(PASSES, 1)
+        d.run(Functions.each(at, d.operands, operands), Functions.each(each_lane, d.linear, linear),
+              Functions.each(each_lane, d.results, results), pool)
     end
 end
-function place(steps, batch, item)
+"The bytes to an item, numbered along some of the axes."
+function place(steps, sizes, along, item)
     offset = 0
-    for k in length(batch):-1:1
-        item, i = divrem(item, batch[k])
+    for k in length(sizes):-1:1
+        along[k] || continue
+        item, i = divrem(item, sizes[k])
         offset += i * steps[k]
     end
     offset
 end
 
-"The function `run` of a Program's derivative; the extension has the method."
+"The function `run` of a Program's derivative, `W` at a time; the extension has the method."
 function differentiated end
 
-extra_operands(p::Program, ::ForwardMode, active) = p.inputs[active]
-extra_operands(p::Program, ::ReverseMode, active) = p.outputs
+"Of so many directions, how many Enzyme takes at once: all, or an equal part of them. Its code grows in proportion."
+function lanes_for(directions)
+    passes = cld(directions, MOST_LANES)
+    max(cld(directions, max(passes, 1)), 1)
+end
+const MOST_LANES = 4
+
+linear_operands(p::Program, ::ForwardMode, active) = p.inputs[active]
+linear_operands(p::Program, ::ReverseMode, active) = p.outputs
 derivative_results(p::Program, ::ForwardMode, active) = p.outputs
 derivative_results(p::Program, ::ReverseMode, active) = p.inputs[active]
 
-function Derived(p::Program, mode::Mode, active, batch, marks)
+function Derived(p::Program, mode::Mode, active, sizes, marks)
     Functions.require_enzyme()
-    run = Functions.by_enzyme(() -> Base.invokelatest(differentiated, p, mode, active); others = Functions.EnzymeFailed)
-    operands = Tuple(batched_port(aval(a), batch, m) for (a, m) in zip([p.inputs; extra_operands(p, mode, active)], marks))
-    results = Tuple(batched_port(aval(a), batch, trues(length(batch))) for a in derivative_results(p, mode, active))
-    Derived(run, operands, results, batch)
+    n, linear = length(p.inputs), linear_operands(p, mode, active)
+    marks = collect(Iterators.take(marks, n + length(linear)))
+    batch = Batch(sizes, [!any(m -> m[k], marks[1:n]) for k in eachindex(sizes)])
+    W = lanes_for(prod(sizes[batch.directions]))
+    run = Functions.by_enzyme(() -> Base.invokelatest(differentiated, p, mode, active, W); others = Functions.EnzymeFailed)
+    ports(atoms, marks) = Tuple(batched_port(aval(a), sizes, m) for (a, m) in zip(atoms, marks))
+    Derived{W}(run, ports(p.inputs, marks[1:n]), ports(linear, marks[n+1:end]),
+               ports(derivative_results(p, mode, active), Iterators.repeated(trues(length(sizes)))), batch)
 end
 
 # ---- XLA's calls. They use Julia's heap: XLA's threads become Julia's while they are inside (Julia 1.9).
@@ -76,14 +111,15 @@ end
     FFI.enter_gate() || return FFI.refused(f.api, d)
     text = nothing
     try
-        run!(derived, addresses(f.operands, derived.operands), addresses(f.results, derived.results), Ptr{Cvoid}(frame))
+        run!(derived, addresses(f.operands, derived.operands), addresses(f.operands, derived.linear, length(derived.operands)),
+             addresses(f.results, derived.results), Ptr{Cvoid}(frame))
     catch e
         text = Base.invokelatest(Functions.error_text, e, catch_backtrace())::String
     end
     FFI.leave_gate()
     Functions.failure(f.api, text)
 end
-addresses(list::FFI.FFIList, ports::NTuple{N,Port}) where {N} = ntuple(k -> UInt(FFI.ffi_buffer(list, k).data), Val(N))
+addresses(list::FFI.FFIList, ports::NTuple{N,Port}, before = 0) where {N} = ntuple(k -> UInt(FFI.ffi_buffer(list, before + k).data), Val(N))
 
 "By what they are derivatives of: XLA may call a target as long as the process lives."
 const DERIVED_HANDLERS = Dict{String,UInt}()
@@ -104,10 +140,11 @@ function derived_handler(make, key::AbstractString, name::AbstractString)
 end
 
 function derived_descriptor(d::Derived, name)
-    types = TensorType[batched_type(p, d.batch) for p in (d.operands..., d.results...)]
+    types = TensorType[whole_type(p, d.batch) for p in (d.operands..., d.linear..., d.results...)]
     numbers = Int64[n for t in types for n in (FFI.XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
     words = String(name)
-    FFI.kept(FFI.Descriptor[FFI.Descriptor(C_NULL, length(d.operands), length(d.results), FFI.kept(numbers), FFI.kept(codeunits(words)), sizeof(words))])
+    operands = length(d.operands) + length(d.linear)
+    FFI.kept(FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(d.results), FFI.kept(numbers), FFI.kept(codeunits(words)), sizeof(words))])
 end
 
 # The request `enzyme KEY MODE ACTIVE BATCH MARKS REF=ADDRESS,…`: the derivative's FFI handler. BATCH is the batch's sizes, MARKS the axes

@@ -12,8 +12,10 @@ struct PlainFunction
     linked::Bool        # whether it calls kernels, by `link`
 end
 
-"The plain function of a Program whose derivative by the `active` inputs is to be made in that mode."
-function plain_function(p::Program, mode::Mode, active = inexact(p.inputs))
+"""
+The plain function of a Program whose derivative by the `active` inputs is to be made in that mode: for one tangent or cotangent, or for
+several at once."""
+function plain_function(p::Program, mode::Mode, active = inexact(p.inputs); several = false)
     parts = linked_parts(dce(p), mode, active)
     flat = flattened(parts)
     g = Generator(length(flat.outputs); plain = true)
@@ -24,12 +26,13 @@ function plain_function(p::Program, mode::Mode, active = inexact(p.inputs))
     for (a, y, r) in zip(flat.outputs, places, results)
         isscalar(a) && emit_code!(g, :($(unsafe_store!)($y, $(stored)($(dtype(a)), $(r isa Register ? r.symbol : r)))))
     end
+    known = several && mode isa ReverseMode ? by_way_of_memory!(g) : Known
     scratch = [T for T in DTYPES_IN_ORDER if haskey(g.types, scratch_base(T))]
     arguments = vcat([:($x::Ptr{$(dtype(v))}) for (x, v) in zip((Symbol(:x, k) for k in eachindex(flat.inputs)), flat.inputs)],
                      [:($y::Ptr{$(dtype(a))}) for (y, a) in zip(places, flat.outputs)],
                      [:($(scratch_base(T))::Ptr{$T}) for T in scratch], :($POOL::Ptr{Cvoid}))
     f = Core.eval(Kernels, :(function $(Symbol(:plain_, p.name, :_, COUNT[] += 1))($(arguments...))
-        $(map(named, g.code)...)
+        $(map(ex -> named(ex, known), g.code)...)
         nothing
     end))
     PlainFunction(f, scratch, g.arena.peak, holds_links(parts))
@@ -52,11 +55,40 @@ struct Known{F} <: Function
 end
 @inline (k::Known)(x...) = k.f(x...)
 
-"The code with `Known` functions in the place of those that have `hasderivative`."
-named(ex) = ex
-named(ex::Expr) = Expr(ex.head, map(named, ex.args)...)
-named(f::Function) = hasderivative(f) ? Known(f) : f
-named(e::Either) = Either(named(e.f), named(e.near), e.limit)
+"""
+The same by way of memory: Enzyme takes no rules for functions that return numbers when it carries several cotangents at once
+(Enzyme.jl's `customrules.jl`). `places` are the value's, by type; it is read at once, so all functions share them."""
+struct ByMemory{F} <: Function
+    f::F
+    places::Tuple{Ptr{Float32},Ptr{Float64}}
+end
+@inline function (k::ByMemory)(x::Vararg{Any,N}) where {N}
+    p = place(k, x[1])
+    p === nothing && return k.f(x...)
+    into!(p, k.f, x...)
+    unsafe_load(p)
+end
+place(k::ByMemory, ::Float32) = k.places[1]
+place(k::ByMemory, ::Float64) = k.places[2]
+place(k::ByMemory, x) = nothing
+
+"Writes a function's value. Enzyme has rules for this."
+@noinline into!(p::Ptr{T}, f::F, x::Vararg{Any,N}) where {T,F,N} = (unsafe_store!(p, f(x...)::T); nothing)
+
+function by_way_of_memory!(g::Generator)
+    places = map((Float32, Float64)) do T
+        base, part = scratch_base(T), allocate!(g.arena, sizeof(T))
+        g.types[base] = Ptr{T}
+        :($(+)($base, $(first(part))))
+    end
+    f -> :($ByMemory($f, ($(places...),)))
+end
+
+"The code with `known(f)` in the place of each function that `hasderivative`."
+named(ex, known) = ex
+named(ex::Expr, known) = Expr(ex.head, map(e -> named(e, known), ex.args)...)
+named(f::Function, known) = hasderivative(f) ? known(f) : f
+named(e::Either, known) = :($Either($(named(e.f, known)), $(named(e.near, known)), $(e.limit)))
 
 "Numbers' functions with a derivative in NumberMath's terms: `partials(f, x...)` at those numbers, one each."
 hasderivative(f) = hasmethod(partials, Tuple{typeof(f),Float64}) || hasmethod(partials, Tuple{typeof(f),Float64,Float64})

@@ -1,6 +1,6 @@
 # Programs as plain functions, the form that Enzyme differentiates: they compute the same, in memory that has one type throughout.
 
-using JaxprAD: ForwardMode, Known, NumberMath, PlainFunction, ReverseMode, allocated, bytes, hasderivative, named, partials, plain_function
+using JaxprAD: ByMemory, ForwardMode, Known, NumberMath, PlainFunction, ReverseMode, allocated, bytes, hasderivative, named, partials, plain_function
 
 "The results of a Program's plain function, on scratch memory that is filled with NaN's bits."
 function plain_results(p::Program, x; mode = ReverseMode(), plain = plain_function(p, mode))
@@ -14,8 +14,10 @@ end
 function plain_agrees(text, x...)
     p, x = program(text), collect(Any, map(asarray, x))
     before = deepcopy(x)
-    y, expected = plain_results(p, x), run(p, x)
-    isequal(x, before) && all(map((a, b) -> eltype(a) === eltype(b) && close(a, b, 1e-12), y, expected))
+    expected = run(p, x)
+    agree(y) = all(map((a, b) -> eltype(a) === eltype(b) && close(a, b, 1e-12), y, expected))
+    together = plain_function(p, ReverseMode(); several = true)
+    agree(plain_results(p, x)) && agree(plain_results(p, x; plain = together)) && isequal(x, before)
 end
 rng = seeded("plain")
 
@@ -54,7 +56,7 @@ const KNOWN = [(m.sig.parameters[2].instance, length(m.sig.parameters) - 2) for 
 @testset "derivatives of numbers' functions" begin
     @test length(KNOWN) > 30
     @testset "$f" for f in [f for (f, n) in KNOWN if n == 1], x in points(f)
-        @test hasderivative(f) && named(f) isa Known
+        @test hasderivative(f) && named(f, Known) isa Known
         @test partials(f, x)[1] ≈ slope(f, x, 1e-5) rtol = 1e-7
         @test partials(f, Float32(x))[1] isa Float32
     end
@@ -72,8 +74,15 @@ const KNOWN = [(m.sig.parameters[2].instance, length(m.sig.parameters) - 2) for 
 end
 
 @testset "names" begin
-    @test !hasderivative(+) && named(:(x + 1)) == :(x + 1)
-    ex = named(:($(NumberMath.sin)(x) + $(+)(x, 1)))
+    @test !hasderivative(+) && named(:(x + 1), Known) == :(x + 1)
+    ex = named(:($(NumberMath.sin)(x) + $(+)(x, 1)), Known)
     @test ex.args[2].args[1] === Known(NumberMath.sin) && ex.args[3].args[1] === +
     @test Known(NumberMath.sin)(0.3) === NumberMath.sin(0.3)
+    places = [1.0f0], [1.0]
+    GC.@preserve places begin
+        f = ByMemory(NumberMath.sin, map(pointer, places))
+        @test f(0.3) === places[2][1] ≈ sin(0.3)
+        @test f(0.3f0) === places[1][1] ≈ sin(0.3f0)
+        @test ByMemory(JaxprAD.larger, map(pointer, places))(Int32(2), Int32(3)) === Int32(3)
+    end
 end
