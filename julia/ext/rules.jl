@@ -15,10 +15,11 @@ function EnzymeRules.reverse(config, k::Const{<:Known}, dy::Active, tape, x::Var
     map((a, d) -> a isa Active ? dy.val * d : nothing, x, d)
 end
 
-# of integers, say
-EnzymeRules.augmented_primal(config, k::Const{<:Known}, ::Type{<:Const}, x::Vararg{Const,N}) where {N} =
+# of integers, or of what is only compared
+EnzymeRules.augmented_primal(config, k::Const{<:Known}, ::Type{<:Const}, x::Vararg{OneAnnotation,N}) where {N} =
     AugmentedReturn(needs_primal(config) ? k.val.f(map(a -> a.val, x)...) : nothing, nothing, nothing)
-EnzymeRules.reverse(config, k::Const{<:Known}, ::Type{<:Const}, tape, x::Vararg{Const,N}) where {N} = map(Returns(nothing), x)
+EnzymeRules.reverse(config, k::Const{<:Known}, ::Type{<:Const}, tape, x::Vararg{OneAnnotation,N}) where {N} =
+    map(a -> a isa Active ? zero(a.val) : nothing, x)
 
 function EnzymeRules.augmented_primal(config, ::Const{typeof(into!)}, ::Type{<:Const}, p::Annotation, f::Const, x::Vararg{OneAnnotation,N}) where {N}
     into!(p.val, f.val, map(a -> a.val, x)...)

@@ -197,6 +197,17 @@ def test_integer_powers():
     assert_agree(jax.jacfwd(f)(x), jax.jacfwd(powers)(x), "tangent")
 
 
+def test_functions_with_rules_take_integers_too():
+    """The greater of two places, in a loop."""
+
+    def looked_up(x):
+        return jnp.interp(x, jnp.arange(4.0), jnp.array([0.0, 1.0, 4.0, 9.0])) * x
+
+    x = np.array([-1.0, 0.5, 2.2])
+    found = jax.grad(lambda x: pb.bridge(looked_up, engine="enzyme")(x).sum())(x)
+    assert_agree(found, jax.grad(lambda x: looked_up(x).sum())(x), "gradient")
+
+
 def test_other_execute_modes_are_refused():
     with pytest.raises(pb.UnknownOption, match="julia"):
         pb.bridge(waves, engine="enzyme", execute="xla")
