@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pybridge import julia
+from pybridge.julia import juliacall_choice
 
 from .test_processes import run
 
@@ -24,25 +25,28 @@ class Host:
     variables: dict[str, str]
 
     def lives(self, code: str, **variables: str) -> None:
-        code = PRELUDE + textwrap.dedent(code) + "\nprint(julia.status().how)\n"
+        code = self.first + PRELUDE + textwrap.dedent(code) + "\nprint(julia.status().how)\n"
         assert run(code, **self.variables, **variables) == f"{self.how}\n"
+
+    @property
+    def first(self) -> str:
+        """Where PythonCall is, only by leaving out that look is Julia embedded."""
+        return EMBEDDING if self.how == "embedded" else ""
+
+
+EMBEDDING = """
+from pybridge.julia import juliacall_choice
+juliacall_choice.fits = lambda julia: False
+"""
 
 
 @pytest.fixture(params=["embedded", "juliacall"])
-def host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Host:
+def host(request: pytest.FixtureRequest) -> Host:
     chosen = julia.find().require()
-    if request.param == "embedded":
-        for name in ("EXE", "PROJECT"):
-            monkeypatch.delenv(f"PYTHON_JULIACALL_{name}", raising=False)
-        return Host("embedded", {"PYBRIDGE_JULIA": str(chosen.executable)})
-    if chosen.pythoncall is None:
+    settings = {"PYBRIDGE_JULIA": str(chosen.executable)}
+    if request.param == "juliacall" and not juliacall_choice.fits(chosen):
         pytest.skip(f"needs PythonCall, which Julia {chosen.version} does not have")
-    variables = {
-        "PYBRIDGE_JULIA": "",
-        "PYTHON_JULIACALL_EXE": str(chosen.executable),
-        "PYTHON_JULIACALL_PROJECT": str(chosen.project),
-    }
-    return Host("juliacall", variables)
+    return Host(request.param, settings)
 
 
 PRELUDE = """

@@ -144,7 +144,7 @@ function derived_descriptor(d::Derived, name)
     numbers = Int64[n for t in types for n in (FFI.XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
     words = String(name)
     operands = length(d.operands) + length(d.linear)
-    FFI.kept(FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(d.results), FFI.kept(numbers), FFI.kept(codeunits(words)), sizeof(words))])
+    FFI.kept(FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(d.results), FFI.kept(numbers), C_NULL, FFI.kept(codeunits(words)), sizeof(words))])
 end
 
 # The request `enzyme KEY MODE ACTIVE BATCH MARKS REF=ADDRESS,…`: the derivative's FFI handler. BATCH is the batch's sizes, MARKS the axes

@@ -65,7 +65,7 @@ end
 function descriptor(r::Runner, name::AbstractString)
     numbers = reduce(vcat, [type_numbers(r, p) for ports in (r.operands, r.results) for p in ports]; init = Int64[])
     words = String(name)
-    FFI.kept(Descriptor[Descriptor(C_NULL, length(r.operands), length(r.results), FFI.kept(numbers),
+    FFI.kept(Descriptor[Descriptor(C_NULL, length(r.operands), length(r.results), FFI.kept(numbers), C_NULL,
                                    FFI.kept(codeunits(words)), sizeof(words))])
 end
 function type_numbers(r::Runner, p::Port{T}) where {T}
