@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import itertools
 import math
 import os
 from collections.abc import Callable
@@ -343,11 +344,9 @@ def saves_everything(policy: Policy | None) -> bool:
     return policy is jax.checkpoint_policies.everything_saveable
 
 
-def both_policies(first: Policy | None, second: Policy | None) -> Policy | None:
-    """What both allow; one that is None has no say."""
-    if first is None or second is None:
-        return second if first is None else first
-    return lambda *args, **params: _allows(first(*args, **params)) and _allows(second(*args, **params))
+def saveable_levels(policies: tuple[Policy, ...], eqn) -> int:
+    """How many of the policies, from the first one on, allow to keep the equation's results."""
+    return sum(1 for _ in itertools.takewhile(lambda policy: is_saveable(policy, eqn), policies))
 
 
 _MARK = "pybridge: may be kept"

@@ -7,7 +7,7 @@ exactly the types that the Program declares; weak types play no part.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -110,10 +110,12 @@ class _Context:
 
     axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
     it may be what a loop begins with, or the result of one branch of two.
+    depth: how many checkpoints are around.
     """
 
     dims: Dimensions
     axes: frozenset
+    depth: int = 0
 
     def spread(self, x: Any) -> Any:
         return compat.varying_over(x, self.axes)
@@ -140,7 +142,10 @@ def _equation(program: Program, eq: Equation, operands: list[Any], context: _Con
     row = TABLE[eq.op]
     if eq.op == "constant":
         return [_constant(program, eq)]
-    attrs = {name: _attribute(value, context) for name, value in eq.attrs.items()}
+    inside = replace(context, depth=context.depth + 1) if eq.op == "remat" else context
+    attrs = {name: _attribute(value, inside) for name, value in eq.attrs.items()}
+    if row.counts_checkpoints:
+        attrs["depth"] = context.depth
     try:
         results = row.emit(*operands, **attrs)
     except (TypeError, ValueError) as e:

@@ -56,7 +56,7 @@ class Lowering:
     order: how many of the user's derivative rules this body is nested in. A rule often calls the very
         function that it differentiates, so that its full expansion is endless; what is called at order n
         matters only to derivatives of order n + 1.
-    policy: inside of `jax.checkpoint`, what of the equations' results may be kept; None outside.
+    policies: what of the equations' results may be kept, for every `jax.checkpoint` around, inner ones first.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Lowering:
         constants: dict[str, np.ndarray],
         source: str = "",
         order: int = 0,
-        policy: compat.Policy | None = None,
+        policies: tuple[compat.Policy, ...] = (),
     ):
         self.constants = constants
         self.source = source
         self.order = order
-        self.policy = policy
+        self.policies = policies
         self.equations: list[Equation] = []
         self.count = 0
         self.broadcasts: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}  # of what, and along which dims
@@ -165,11 +165,10 @@ class Lowering:
         """A nested Program with inputs of the given types; `build(lowering, inputs)` makes its outputs.
 
         rule: it is a derivative rule of the user's.
-        policy: what may be kept of its results, as far as what is around it agrees.
+        policy: it is the body of a checkpoint, and this says what may be kept.
         """
-        inner = Lowering(
-            self.constants, self.source, self.order + rule, compat.both_policies(self.policy, policy)
-        )
+        policies = self.policies if policy is None else (policy, *self.policies)
+        inner = Lowering(self.constants, self.source, self.order + rule, policies)
         inputs = [inner.variable(t) for t in types]
         outputs = build(inner, inputs)
         return inner.finish("", inputs, outputs)
@@ -219,8 +218,9 @@ class Lowering:
                 continue  # integers have no tangents: what is computed of them stands for nothing
             self.source = compat.user_source(eqn.source_info) or self.source
             outputs = self.equation(eqn, [read(v) for v in eqn.invars])
-            if self.policy is not None and compat.is_saveable(self.policy, eqn):
-                outputs = [self.append("saveable", [a], [a.type])[0] for a in outputs]
+            levels = compat.saveable_levels(self.policies, eqn)
+            if levels:
+                outputs = [self.append("saveable", [a], [a.type], levels=levels)[0] for a in outputs]
             env.update(zip(eqn.outvars, outputs, strict=True))
         return [read(v) for v in jaxpr.outvars]
 

@@ -24,25 +24,28 @@ _SCALAR_BOOL = TensorType("bool")
 # Emission
 
 
-def _remat(*xs, body, barrier):
+def _remat(*xs, body, barrier, depth):
     # checkpoint for whoever transforms the result; the barrier for whoever runs it, since XLA would otherwise
     # merge a derivative Program's recomputation with what it recomputes.
     def walled(*xs):
         return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
 
-    policy = jax.checkpoint_policies.save_only_these_names(_SAVEABLE) if _marks(body.program) else None
+    names = map(_saveable_from, range(depth + 1))
+    policy = jax.checkpoint_policies.save_only_these_names(*names) if _marks(body.program) else None
     return jax.checkpoint(walled, prevent_cse=barrier, policy=policy)(*xs)
-
-
-_SAVEABLE = "pybridge: saveable"
 
 
 def _marks(program: Program) -> bool:
     return any(eq.op == "saveable" or any(map(_marks, eq.bodies)) for eq in program.equations)
 
 
-def _saveable(x):
-    return checkpoint_name(x, _SAVEABLE)
+def _saveable(x, levels, depth):
+    return checkpoint_name(x, _saveable_from(max(0, depth - levels)))
+
+
+def _saveable_from(depth: int) -> str:
+    """The name of what checkpoints may keep that are in so many others, or in more."""
+    return f"pybridge: saveable from {depth}"
 
 
 def _custom_jvp(*xs, call, jvp):
@@ -293,8 +296,15 @@ def _lower_batched_while(lowering, eqn, inputs, counts):
 
 
 ROWS = [
-    Row("remat", _remat, ("body", "barrier"), lax=("remat2", "remat", "checkpoint"), lower=_lower_remat),
-    Row("saveable", _saveable, lax=()),
+    Row(
+        "remat",
+        _remat,
+        ("body", "barrier"),
+        lax=("remat2", "remat", "checkpoint"),
+        lower=_lower_remat,
+        counts_checkpoints=True,
+    ),
+    Row("saveable", _saveable, ("levels",), lax=(), counts_checkpoints=True),
     Row("custom_jvp", _custom_jvp, ("call", "jvp"), lax=("custom_jvp_call",), lower=_lower_custom_jvp),
     Row("custom_vjp", _custom_vjp, ("call", "fwd", "bwd"), lax=("custom_vjp_call",), lower=_lower_custom_vjp),
     Row(

@@ -37,6 +37,7 @@ class Row:
     lower: for primitives with nested bodies, in place of `read`: `lower(lowering, eqn, inputs)` appends
         the equations and returns the resulting atoms.
     elementwise: operands are broadcast to the shape of the result; a literal may stand for an array.
+    counts_checkpoints: `emit` also takes `depth`, the number of `remat`s that the equation is in.
     """
 
     op: str
@@ -46,6 +47,7 @@ class Row:
     lax: tuple[str, ...] | None = None
     lower: Callable[..., Any] | None = None
     elementwise: bool = False
+    counts_checkpoints: bool = False
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """The attributes that an equation lacks; a constant has one of its two."""

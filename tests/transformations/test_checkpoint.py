@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from agreement import assert_agree
 from jax import lax
 from jax._src.ad_checkpoint import saved_residuals  # JAX prints them publicly, and returns them here
 from jax.ad_checkpoint import checkpoint_name
+from jax.extend.core import jaxprs_in_params
 
 import pybridge as pb
 from pybridge import transforms
@@ -157,3 +159,42 @@ def test_nested_checkpoints_keep_what_all_of_them_allow():
     assert len(kept_here(f, W, X)) >= 2
     assert kept_here(jax.checkpoint(f), W, X) == []
     assert len(kept_here(jax.checkpoint(f, policy=POLICIES.dots_saveable), W, X)) == 2
+
+
+def products_by_jax(f) -> int:
+    def count(jaxpr):
+        bodies = (body for eqn in jaxpr.eqns for body in jaxprs_in_params(eqn.params))
+        return sum(eqn.primitive.name == "dot_general" for eqn in jaxpr.eqns) + sum(map(count, bodies))
+
+    return count(jax.make_jaxpr(jax.grad(f, (0, 1)))(W, X).jaxpr)
+
+
+def products_here(f) -> int:
+    lin = transforms.linearize(pb.trace(f)(W, X), optimize=True)
+    tangents = range(lin.residuals, len(lin.linear.inputs))
+    backward = transforms.transpose(lin.linear, list(tangents), [0], optimize=True)
+    return str(lin.known).count("= dot_general") + str(backward).count("= dot_general")
+
+
+@pytest.mark.parametrize("name", ["nothing", "dots", "these names"])
+@pytest.mark.parametrize("make", ["scan", "calls"])
+def test_on_its_way_back_an_outer_checkpoint_keeps_what_inner_ones_allow(name, make):
+    """Everything inside is computed once again; the inner policies say what of it is kept meanwhile."""
+    step = jax.checkpoint(layer, policy=NAMED[name])
+    calls = lambda w, x: jnp.sum(jnp.sin(step(step(x, w[0]), w[1])))  # noqa: E731
+    f = jax.checkpoint(scanned(NAMED[name]) if make == "scan" else calls)
+    assert kept_here(f, W, X) == []
+    assert products_here(f) == products_by_jax(f)
+    assert products_here(jax.checkpoint(calls)) > products_here(calls)
+
+
+def test_three_checkpoints_of_which_two_agree():
+    """A value that the two inner ones allow to keep is kept in both, and survives the way to JAX and back."""
+    f = layer
+    for policy in (POLICIES.dots_saveable, POLICIES.dots_saveable, None):
+        f = jax.checkpoint(f, policy=policy)
+    program = pb.trace(lambda w, x: jnp.sum(f(x, w[0])))(W, X)
+    levels = re.compile(r"levels=(\d)")
+    assert levels.findall(str(program)) == ["2"]
+    assert levels.findall(str(pb.trace(program.to_jax())(W, X))) == ["2"]
+    assert products_here(program.to_jax()) == products_here(lambda w, x: jnp.sum(f(x, w[0])))

@@ -33,9 +33,10 @@ The known results are computed at once; the rest repeats what it needs of the bo
 that the user's policy allows to be kept."""
 function partial_eval(op::Remat, eqn, known)
     split = partial_eval(eqn[:body], known; again = e -> !(e.op isa Saveable))
-    # The known half is inlined: nothing of it has to be computed twice.
+    # The known half is inlined: nothing of it has to be computed twice. What was marked for this checkpoint is then one of those
+    # around it, which may be stricter.
     b = Builder(Equation[], eqn.source)
-    y = inline!(b, split.known, eqn.inputs[known])
+    y = inline!(b, unwrapped(split.known, 0), eqn.inputs[known])
     m = length(y) - split.residuals
     first_half = bind_results!(b.equations, y[1:m], eqn.outputs[split.isknown])
     second_half = with(eqn; inputs = vcat(y[m+1:end], eqn.inputs[.!known]), outputs = eqn.outputs[.!split.isknown],
@@ -65,12 +66,26 @@ function prune(op::Remat, eqn, used)
     [Equation(op, eqn.inputs[needed], eqn.outputs[used], attrs, eqn.source)]
 end
 
-# saveable: an identity on a value that a checkpoint policy allows to be kept. It means something inside of a remat's body alone. As with
+# saveable: an identity on a value that the policies of the innermost `levels` of the checkpoints around it allow to be kept. As with
 # JAX's checkpoint_name, a tangent is not marked.
 
-@primitive Saveable saveable
+@primitive Saveable saveable(levels)
 
-infer(::Saveable, types, attrs) = copy(types)
+function infer(op::Saveable, types, attrs)
+    attrs[:levels] > 0 || infer_error(op, "levels counts checkpoints, and is $(attrs[:levels])")
+    copy(types)
+end
 evaluate(::Saveable, x, attrs, types) = map(copy, x)
-jvp(op::Saveable, b, eqn, x, ẋ) = emit!(b, op, x), ẋ
+jvp(op::Saveable, b, eqn, x, ẋ) = emit!(b, op, x, eqn.attrs), ẋ
 transpose(::Saveable, b, eqn, ȳ, x) = ȳ
+
+"The body of a checkpoint without it: of the marks that counted it, inside of `depth` others too, each counts one less."
+unwrapped(p::Program, depth) = with(p; equations = Equation[unwrapped(e.op, e, depth) for e in p.equations])
+unwrapped(op::Primitive, e, depth) = map_bodies(p -> unwrapped(p, depth), e)
+unwrapped(op::Remat, e, depth) = map_bodies(p -> unwrapped(p, depth + 1), e)
+function unwrapped(op::Saveable, e, depth)
+    levels = e[:levels]
+    levels <= depth && return e
+    levels == 1 && return with(e; op = primitive(:copy), attrs = NO_ATTRIBUTES)
+    with(e; attrs = Attributes(:levels => levels - 1))
+end

@@ -24,3 +24,22 @@ end
     names(barrier) = map(name_of, optimize(program(remat(barrier))).equations)
     @test :remat in names(true) && !(:remat in names(false))
 end
+@testset "a mark is for so many checkpoints, the innermost first" begin
+    nested(levels) = program("""(%0: f64[3]) {
+      %1: f64[3] = remat %0 {body=(%0: f64[3]) {
+        %1: f64[3] = remat %0 {body=(%0: f64[3]) {
+          %1: f64[3] = sin %0
+          %2: f64[3] = saveable %1 {levels=$levels}
+          %3: f64[3] = exp %2
+          return %3
+        }, barrier=true}
+        return %1
+      }, barrier=true}
+      return %1
+    }""")
+    residuals(levels) = (l = linearize(nested(levels)); setdiff(l.known.outputs[2:end], l.known.inputs))
+    @test isempty(residuals(1)) && length(residuals(2)) == 1
+    # Going back, the sine is computed inside of those checkpoints that may not keep it.
+    depths(p, d = 0) = Int[n for e in p.equations for n in (name_of(e) === :sin ? [d] : mapreduce(q -> depths(q, d + 1), vcat, JaxprAD.bodies(e); init = Int[]))]
+    @test depths(vjp(nested(1))) == [1] && depths(vjp(nested(2))) == [0]
+end
