@@ -4,6 +4,7 @@ module JaxprADEnzymeExt
 using Enzyme: Enzyme, BatchDuplicated, Const, Duplicated, Forward, Reverse, autodiff
 
 include("functions.jl")
+include("refusals.jl")
 include("programs.jl")
 include("rules.jl")
 

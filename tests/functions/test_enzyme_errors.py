@@ -31,6 +31,27 @@ const KEPT = Dict{Any,Any}(1 => 2.0)
 keeps(x) = (KEPT[1] = x; sum(KEPT[1]))                                          # in memory without a shadow
 foreign(x) = ccall(:time, Clong, (Ptr{Cvoid},), C_NULL) > 0 ? sum(x) : 0.0    # C code, unseen
 evaluates(x) = eval(:(sum($x)))
+strtod(x) = ccall(:strtod, Cdouble, (Cstring, Ptr{Cvoid}), "2.5", C_NULL) * sum(x)
+
+# what it would get wrong, or die of
+spawns(x) = fetch(Threads.@spawn sum(x))::Float64
+task(x) = (t = Task(() -> sum(x)); schedule(t); fetch(t)::Float64)
+big_sum(x) = (s = big(0.0); for v in x; s += v; end; Float64(s))
+big_in_closure(x) = sum(v -> Float64(sqrt(BigFloat(v)^2)), x)
+big_array(x) = Float64(sum(BigFloat.(x)))
+helped(x) = helper(x, 3)
+@noinline helper(x, n) = n == 0 ? big_sum(x) : helper(x, n - 1)
+
+# of which it is not afraid
+threads(x) = (y = zero(x); Threads.@threads for i in eachindex(x); y[i] = x[i]^2; end; sum(y))
+ruled(x) = to_big(x[1]) * x[2]
+@noinline to_big(x) = Float64(big(x)^2)
+import Enzyme
+import Enzyme: EnzymeRules
+const Big = Enzyme.Const{typeof(to_big)}
+EnzymeRules.augmented_primal(c, f::Big, ::Type{<:Enzyme.Active}, x::Enzyme.Active) =
+    EnzymeRules.AugmentedReturn(EnzymeRules.needs_primal(c) ? f.val(x.val) : nothing, nothing, nothing)
+EnzymeRules.reverse(c, ::Big, d::Enzyme.Active, tape, x::Enzyme.Active) = (2 * x.val * d.val,)
 
 # what the function gets wrong
 throws(x) = x[1] > 0 ? error("in the dark") : sum(x)
@@ -45,6 +66,13 @@ REFUSED = {
     "keeps": "EnzymeRuntimeActivityError",
     "foreign": "EnzymeNoDerivativeError",
     "evaluates": "EnzymeRuntimeException",
+    "strtod": "EnzymeNoDerivativeError",
+    "spawns": "other tasks.*jvp=",
+    "task": "other tasks.*jvp=",
+    "big_sum": "BigFloat: .*jvp=.*big_sum",
+    "big_in_closure": "BigFloat",
+    "big_array": "BigFloat",
+    "helped": "big_sum",
 }
 WRONG = {
     "throws": ("ErrorException", "in the dark"),
@@ -71,6 +99,11 @@ def test_what_enzyme_refuses(name):
         jax.grad(function(name))(x)
     assert refused.value.stacktrace
     next_one_works(x)
+
+
+def test_what_looks_alike_is_not_refused():
+    np.testing.assert_allclose(jax.grad(function("threads"))(X), 2 * X)
+    np.testing.assert_allclose(jax.grad(function("ruled"))(X), [2 * X[0] * X[1], X[0] ** 2, 0])
 
 
 def test_what_enzyme_refuses_under_jit():

@@ -41,6 +41,9 @@ end
 "`apply!` for derivatives as the outermost call; the extension has the methods."
 function differentiate! end
 
+"Throws if Enzyme is not to see the function; the extension has the methods."
+function refuse_unfit end
+
 const ENZYME = Base.PkgId(Base.UUID("7da242da-08ed-463a-9acd-ee780be4f1d9"), "Enzyme")
 
 "Loads Enzyme.jl, and with it the extension, at the first derivative that needs it."

@@ -76,6 +76,7 @@ const RULES = Dict("forward" => (key = "jvp", call = jvp_call), "reverse" => (ke
 "One derivative of a call, by Enzyme. Places count from 1."
 function derived(of, step)
     require_enzyme()
+    Base.invokelatest(refuse_unfit, of)
     derived(Val(Symbol(step[1])), of, Tuple(parse.(Int, step[2:end])))
 end
 derived(::Val{:forward}, of, active) = Pushforward(of, active)
