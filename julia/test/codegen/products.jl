@@ -28,6 +28,15 @@ end
         @test product_agrees(Float64, Dict('b' => 3, 'm' => 14, 'n' => 11, 'k' => 6), left, right)
         @test product_agrees(ComplexF64, Dict('b' => 3, 'm' => 30, 'n' => 20, 'k' => 15), left, right)
     end
+    # Vectors, with rows and columns that fill registers and blocks of rows, and some left over.
+    for T in (Float32, Float64), (free, k) in ((50, 60), (21, 16), (16, 21), (37, 43), (8, 100), (100, 8), (3, 90)), order in (("bmk", "bkn"), ("mbk", "kbn"), ("bkm", "bnk"), ("kmb", "nbk"), ("mk", "kn"), ("km", "nk"))
+        @test product_agrees(T, Dict('b' => 2, 'm' => free, 'n' => 1, 'k' => k), order...)
+        @test product_agrees(T, Dict('b' => 2, 'm' => 1, 'n' => free, 'k' => k), order...)
+    end
+    for (m, n, k) in ((700, 1, 500), (1, 700, 500)), (left, right) in (("mk", "kn"), ("km", "nk"))
+        @test product_agrees(Float64, Dict('m' => m, 'n' => n, 'k' => k), left, right)
+        @test heap_free(product_text(Float64, Dict('m' => m, 'n' => n, 'k' => k), left, right))
+    end
     for sizes in (Dict('m' => 9, 'n' => 210, 'k' => 200), Dict('m' => 3, 'n' => 33_000, 'k' => 1), Dict('m' => 500, 'n' => 40, 'k' => 100)), (left, right) in (("mk", "kn"), ("km", "nk"))
         @test product_agrees(Float64, sizes, left, right)
     end

@@ -1,0 +1,106 @@
+# dot_general as products of stacks of matrices, by the routines that `product_kind` chose.
+
+"An operand as a stack of matrices: extents, and distances of neighbours, along (batch, free axes, contracted axes)."
+struct MatrixStack
+    memory::Memory
+    extents::NTuple{3,Int}
+    steps::NTuple{3,Int}
+end
+
+"The distance of neighbours if axes lie so that they count as one; otherwise nothing."
+function lies(v::Atom, axes)
+    n, strides = sizes(v), row_strides(sizes(v))
+    kept = [k + 1 for k in axes if n[k+1] != 1]
+    isempty(kept) && return 1
+    all(strides[i] == n[j] * strides[j] for (i, j) in zip(kept, kept[2:end])) ? strides[kept[end]] : nothing
+end
+
+# BLAS wants one of the axes to lie together; tiles want that of the right operand's free axes.
+suits(::BlasProduct, steps, side) = steps[2] == 1 || steps[3] == 1
+suits(::TileProduct, steps, side) = side === :left || steps[2] == 1
+suits(::VectorProduct, steps, side) = true      # or else it is none
+# Where the left matrix is a vector, the result is the transpose of a product with it on the right.
+ordered(::MatrixProduct, a, b) = (a, b)
+ordered(::VectorProduct, a, b) = a.extents[2] == 1 ? (b, a) : (a, b)
+# Bytes of each thread for what Fortran takes by reference; multiplications from which on several threads pay, or else wait for memory.
+argument_bytes(::MatrixProduct) = 0
+argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
+large(::MatrixProduct) = LARGE_PRODUCT
+large(::VectorProduct) = WORTH_THREADS
+
+function multiply_matrices!(kind::MatrixProduct, s::Frame, e)
+    x, y, v = e.inputs[1], e.inputs[2], e.outputs[1]
+    with_matrices(kind, :left, s, x, e[:lhs_contract], e[:lhs_batch]) do a
+        with_matrices(kind, :right, s, y, e[:rhs_contract], e[:rhs_batch]) do b
+            multiply_stacks!(kind, s, memory!(s, v), ordered(kind, a, b)...)
+        end
+    end
+end
+
+"`f(stack)` writes code that uses an operand as matrices, rearranged in the workspace where it has to be."
+function with_matrices(f, kind, side, s::Frame, v::Atom, contract, batch)
+    groups = axis_groups(v, contract, batch)
+    extents, steps = map(axes -> extent(v, axes), groups), map(axes -> lies(v, axes), groups)
+    all(!isnothing, steps) && suits(kind, steps, side) && return f(MatrixStack(memory_of(s, v), extents, steps))
+    moved = virtual!(s, :transpose, v; perm = vcat(groups[1], groups[3], groups[2]))
+    with_memory(s, aval(moved)) do m
+        copy_elements!(s, m, moved)
+        f(MatrixStack(m, extents, (extents[2] * extents[3], 1, extents[2])))
+    end
+end
+
+function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
+    g, (batch, m, k), n = s.generator, a.extents, b.extents[2]
+    # BLAS rearranges B once a call: no more calls than threads.
+    rows = batch == 1 && !g.threaded && m * n * k >= large(kind) && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
+    chunks = batch > 1 && !g.threaded && batch * m * n * k >= large(kind) ? batch : rows
+    with_elements(s, UInt8, chunks * argument_bytes(kind)) do scratch
+        function product!(item, from, count, arguments)
+            at(m, place) = :($(m.pointer) + $place * $(sizeof(c.type.dtype)))
+            pc, pa, pb = at(c, :($item * $(m * n) + $from * $n)), at(a.memory, :($item * $(a.steps[1]) + $from * $(a.steps[2]))), at(b.memory, :($item * $(b.steps[1])))
+            multiply_rows!(kind, g, pc, pa, pb, arguments, a, b, count)
+        end
+        chunks == 1 && return counted_loop!(i -> product!(i, 0, m, scratch), g, batch)
+        chunk = fresh_symbol!(g, Int)
+        body = threaded_block(g) do
+            mine = :($scratch + $chunk * $(argument_bytes(kind)))
+            batch > 1 && return product!(chunk, 0, m, mine)
+            from, to = (local!(g, Int, :($(÷)($(*)($m, $i), $chunks))) for i in (chunk, :($chunk + 1)))
+            product!(0, from, :($to - $from), mine)
+        end
+        emit_code!(g, Parallel(chunk, chunks, body))
+    end
+end
+
+function multiply_rows!(::TileProduct, g, pc, pa, pb, arguments, a, b, count)
+    n, k = b.extents[2], a.extents[3]
+    product = :($(Routines.TiledProduct)($count, $n, 1, $k, $(a.steps[2]), 0, $(a.steps[3]), 0, $(b.steps[3]), $n))
+    emit_code!(g, :($(Routines.multiply_tiles!)($pc, $pa, $pb, $product, false)))
+end
+
+function multiply_rows!(::VectorProduct, g, pc, pa, pb, arguments, a, b, count)
+    k = a.extents[3]
+    emit_code!(g, a.steps[3] == 1 ? :($(Routines.multiply_vector!)($pc, $pa, $pb, $count, $k, $(a.steps[2]))) :
+                                    :($(Routines.multiply_vector_left!)($pc, $pa, $pb, $k, $count, $(a.steps[3]))))
+end
+
+# Row-major C = AB is column-major Cᵀ = BᵀAᵀ.
+function multiply_rows!(::BlasProduct, g, pc, pa, pb, arguments, a, b, count)
+    n, k = b.extents[2], a.extents[3]
+    along_a, along_b = a.steps[3] == 1, b.steps[2] == 1
+    emit_code!(g, :($(Routines.gemm!)($(gemm_pointer(a.memory.type.dtype)), $arguments, $(along_b ? 'N' : 'T') % UInt8, $(along_a ? 'N' : 'T') % UInt8,
+                             $n, $count, $k, $pb, $(along_b ? max(n, b.steps[3]) : max(k, b.steps[2])),
+                             $pa, $(along_a ? max(k, a.steps[2]) : max(a.extents[2], a.steps[3])), $pc, $n)))
+end
+
+const BlasInt = LinearAlgebra.BlasInt
+const GEMM = Dict{DataType,Symbol}(Float32 => :sgemm, Float64 => :dgemm, ComplexF32 => :cgemm, ComplexF64 => :zgemm)
+gemm_pointer(::Type{T}) where {T} = blas_pointer(GEMM[T])
+
+"The address of a BLAS or LAPACK routine that Julia uses, one thread at a time: XLA's threads split the work."
+function blas_pointer(routine::Symbol)
+    BLAS.set_num_threads(1)
+    library = VERSION >= v"1.7" ? LinearAlgebra.BLAS.libblastrampoline : LinearAlgebra.BLAS.libblas
+    suffix = BlasInt === Int64 ? "_64_" : "_"
+    Libdl.dlsym(Libdl.dlopen(library), string(routine, suffix))
+end
