@@ -145,18 +145,17 @@ end
 stage_equations(s::NestStage) = unique(e for (_, e) in s.roots)
 stage_equations(s::Union{ScalarStage,OwnStage}) = (s.equation,)
 
-"Virtual variables, not cheap, that more than one stage would compute."
+"Virtual variables, not cheap, that more than one stage would compute; not what these are computed from, which then only one stage needs."
 function recomputed(p, stages, producer, memory)
-    first_user, again = IdDict{Var,Int}(), VarSet()
-    costs = IdDict{Var,Int}()
-    visit(v, k) = begin
-        v isa Var && isvirtual(memory, producer, v) || return 0
-        haskey(costs, v) && get(first_user, v, k) == k && return costs[v]
-        e = producer[v]
-        c = cost(e.op, e) + sum(Int[visit(a, k) for a in e.inputs])
-        costs[v] = c
-        get!(first_user, v, k) != k && c > CHEAP && push!(again, v)
-        c
+    first_user, costs, again = IdDict{Var,Int}(), IdDict{Var,Int}(), VarSet()
+    total(v) = v isa Var && isvirtual(memory, producer, v) ? 
+        get!(() -> min(1000, cost(producer[v].op, producer[v]) + sum(Int[total(a) for a in producer[v].inputs])), costs, v) : 0
+    function visit(v, k)
+        v isa Var && isvirtual(memory, producer, v) && !(v in again) || return
+        user = get(first_user, v, nothing)
+        user === nothing || return user != k && total(v) > CHEAP ? (push!(again, v); nothing) : nothing
+        first_user[v] = k
+        foreach(a -> visit(a, k), producer[v].inputs)
     end
     for (k, stage) in enumerate(stages), e in stage_equations(stage), a in e.inputs
         visit(a, k)

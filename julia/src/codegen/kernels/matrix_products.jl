@@ -22,9 +22,14 @@ suits(::VectorProduct, steps, side) = true      # or else it is none
 # Where the left matrix is a vector, the result is the transpose of a product with it on the right.
 ordered(::MatrixProduct, a, b) = (a, b)
 ordered(::VectorProduct, a, b) = a.extents[2] == 1 ? (b, a) : (a, b)
-# Bytes of each thread for what Fortran takes by reference; multiplications from which on several threads pay, or else wait for memory.
+# Bytes of each thread for what Fortran takes by reference.
 argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
+# How many parts the rows may be cut into. Memory is slow to give less than this of a row of columns that lie together, in bytes.
+const SHORTEST_STRETCH = 2048
+most_parts(::MatrixProduct, a) = a.extents[2]
+most_parts(::VectorProduct, a) = a.steps[3] == 1 ? a.extents[2] : max(1, a.extents[2] * sizeof(a.memory.type.dtype) ÷ SHORTEST_STRETCH)
+# Multiplications from which on several threads pay; those with a vector wait for memory.
 large(::MatrixProduct) = LARGE_PRODUCT
 large(::VectorProduct) = WORTH_THREADS
 
@@ -52,7 +57,7 @@ end
 function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     g, (batch, m, k), n = s.generator, a.extents, b.extents[2]
     # BLAS rearranges B once a call: no more calls than threads.
-    rows = batch == 1 && !g.threaded && m * n * k >= large(kind) && Sys.CPU_THREADS > 1 ? min(m, Sys.CPU_THREADS) : 1
+    rows = batch == 1 && !g.threaded && m * n * k >= large(kind) ? min(most_parts(kind, a), Sys.CPU_THREADS) : 1
     chunks = batch > 1 && !g.threaded && batch * m * n * k >= large(kind) ? batch : rows
     with_elements(s, UInt8, chunks * argument_bytes(kind)) do scratch
         function product!(item, from, count, arguments)
