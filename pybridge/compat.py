@@ -11,6 +11,7 @@ import importlib
 import itertools
 import math
 import os
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -235,6 +236,13 @@ COLLECTIVES = frozenset(
 """The names of the primitives that do."""
 
 
+@functools.cache
+def is_of_jax(primitive: Any) -> bool:
+    """Whether JAX itself defines the primitive, not a package that uses it."""
+    modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "jax"]
+    return any(value is primitive for module in modules for value in list(vars(module).values()))
+
+
 def in_named_axes() -> bool:
     return bool(core.get_axis_env().axis_sizes)
 
@@ -249,8 +257,10 @@ def open_jaxpr(jaxpr):
     return partial_eval.convert_constvars_jaxpr(jaxpr)
 
 
-def jaxpr_of(eqns, invars, outvars):
-    return jex_core.Jaxpr((), list(invars), list(outvars), list(eqns))
+def jaxpr_of(eqns, invars, outvars, like):
+    """A jaxpr of some of the equations of the jaxpr `like`."""
+    debug_info = like.debug_info.with_unknown_names()
+    return jex_core.Jaxpr((), list(invars), list(outvars), list(eqns), debug_info=debug_info)
 
 
 def without_dead_code(jaxpr):

@@ -3,7 +3,7 @@
 A Program is pure and for one device. Of a jaxpr with collectives (`psum`, `all_gather` ...) the equations
 between them become Programs, as few as the collectives' dependencies allow, and JAX binds the collectives:
 it has their JVP, transpose and batching rules. So every transformation of the whole is JAX's transformation
-of a sequence, whose other members are bridged.
+of a sequence, whose other members are bridged. The same is done with primitives that other packages define.
 """
 
 from .sequence import Pieces, in_pieces

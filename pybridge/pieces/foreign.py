@@ -5,19 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import compat
+from ..primitives import DECOMPOSITIONS, LOWERINGS
 from ..primitives.control import RULE_ORDER
 
 
-def speaks(eqn, order: int = 0) -> bool:
-    """Whether the equation, one in its bodies or one in a derivative rule of the user's is between devices.
+def is_beyond(eqn, order: int = 0) -> bool:
+    """Whether the equation is between devices, or of a primitive that is not JAX's; or one of those in it.
+
+    In it are its bodies and the derivative rules that the user gave it.
 
     order: how many rules this equation is nested in, as in `Lowering`.
     """
-    if eqn.primitive.name in compat.COLLECTIVES:
+    if eqn.primitive.name in compat.COLLECTIVES or is_of_others(eqn.primitive):
         return True
-    return any(speaks(inner, order) for body in compat.bodies(eqn) for inner in body.eqns) or any(
-        speaks(inner, order + 1) for body in _rules(eqn, order) for inner in body.eqns
+    return any(is_beyond(inner, order) for body in compat.bodies(eqn) for inner in body.eqns) or any(
+        is_beyond(inner, order + 1) for body in _rules(eqn, order) for inner in body.eqns
     )
+
+
+def is_of_others(primitive) -> bool:
+    """What packages define has rules of its own, which JAX applies; of what JAX lacks here a user is told."""
+    known = primitive.name in LOWERINGS or primitive.name in DECOMPOSITIONS
+    return not known and not compat.is_of_jax(primitive)
 
 
 def _rules(eqn, order: int) -> Iterator:

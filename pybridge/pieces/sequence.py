@@ -11,7 +11,7 @@ from .. import compat, keys
 from ..emission import to_jax
 from ..primitives import INLINED
 from ..program import Program
-from .foreign import speaks, varying_axes
+from .foreign import is_beyond, is_of_others, varying_axes
 from .planning import Group, Node, plan
 
 Var = compat.JaxprVar
@@ -77,7 +77,7 @@ def in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program]
     jaxpr = compat.open_jaxpr(jaxpr)
     axes = frozenset().union(*(compat.varying(v.aval) for v in jaxpr.invars))
     alike = all(compat.varying(v.aval) == axes for v in jaxpr.outvars)
-    if alike and not any(map(speaks, jaxpr.eqns)):
+    if alike and not any(map(is_beyond, jaxpr.eqns)):
         whole = Piece(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
         return Pieces(whole.reads, {}, (whole,), whole.writes)
     names = (f"{name}_{i}" for i in itertools.count(1))
@@ -106,21 +106,23 @@ class _Splitting:
         steps = [
             self._bound(*group.nodes)
             if group.axes is None
-            else self._piece(group, {v for v, reader in last.items() if reader > i})
+            else self._piece(jaxpr, group, {v for v, reader in last.items() if reader > i})
             for i, group in enumerate(groups)
         ]
         return Pieces(tuple(jaxpr.invars), values, tuple(steps), tuple(outputs))
 
-    def _piece(self, group: Group, needed: set[Var]) -> Piece:
-        """needed: what later pieces and JAX's equations read."""
+    def _piece(self, jaxpr, group: Group, needed: set[Var]) -> Piece:
+        """A group of equations of the jaxpr. needed: what later pieces and JAX's equations read."""
         eqns = [node.eqn for node in group.nodes]
         made = {v for node in group.nodes for v in node.writes}
         reads = tuple(dict.fromkeys(v for node in group.nodes for v in node.reads if v not in made))
         writes = tuple(v for node in group.nodes for v in node.writes if v in needed)
-        program = self.lowered(compat.jaxpr_of(eqns, reads, writes), next(self.names))
+        program = self.lowered(compat.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
         return Piece(self.run if program.equations else _emitted, program, reads, writes, group.axes)
 
     def _bound(self, node: Node) -> Bound:
+        if is_of_others(node.eqn.primitive):  # whatever its parameters are is for itself
+            return Bound(node.eqn, node.reads, node.writes)
         eqn = compat.by_marks(node.eqn)
         policy = node.eqn.params["policy"] if eqn is not node.eqn else None
 
@@ -139,7 +141,7 @@ def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
 def _node(eqn, used: set[Var]) -> Node:
     reads = tuple(dict.fromkeys(v for v in eqn.invars if compat.is_var(v)))
     writes = tuple(v for v in eqn.outvars if v in used)
-    axes = None if speaks(eqn) or compat.is_mark(eqn) else varying_axes(eqn, used)
+    axes = None if is_beyond(eqn) or compat.is_mark(eqn) else varying_axes(eqn, used)
     return Node(eqn, reads, writes, axes or frozenset(), axes is None)
 
 

@@ -138,7 +138,7 @@ def _unwalled(body: Program) -> Program:
 
 
 def _lower_custom_jvp(lowering, eqn, inputs):
-    if lowering.order >= RULE_ORDER:
+    if lowering.order >= RULE_ORDER or not eqn.outvars:
         return lowering.inline(eqn.params["call_jaxpr"], inputs)
     consts = eqn.params["num_consts"]
     inexact = [compat.is_inexact(v.aval) for v in eqn.invars]

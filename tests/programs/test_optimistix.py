@@ -1,0 +1,65 @@
+"""optimistix and lineax: iterations to a tolerance, differentiated implicitly by primitives of their own.
+
+Those primitives JAX binds, by the rules that the packages gave them; what is between runs as Programs.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import lineax as lx
+import optimistix as optx
+import pytest
+from jax.extend.core import jaxprs_in_params
+from sameness import assert_same_gradient, both_executes
+
+import pybridge as pb
+
+
+def linear(a):
+    operator = lx.MatrixLinearOperator(jnp.array([[2.0, 1.0], [1.0, 3.0]]) * a)
+    return jnp.sum(lx.linear_solve(operator, jnp.array([jnp.sin(a), 2.0]), throw=False).value)
+
+
+def fixed_point(a):
+    solver = optx.FixedPointIteration(1e-8, 1e-8)
+    return optx.fixed_point(lambda y, a: jnp.cos(a * y), solver, jnp.array(0.5), a, throw=False).value
+
+
+def newton(a):
+    solver = optx.Newton(1e-8, 1e-8)
+    y = optx.root_find(lambda y, a: y - jnp.tanh(a * y + 1), solver, jnp.zeros(3), a, throw=False).value
+    return jnp.sum(jnp.sin(y))
+
+
+def bfgs(a):
+    solver = optx.BFGS(1e-8, 1e-8)
+    loss = lambda y, a: jnp.sum((y - a) ** 2) + jnp.sum(y**4)  # noqa: E731
+    return jnp.sum(optx.minimise(loss, solver, jnp.ones(2), a, throw=False).value)
+
+
+@both_executes
+@pytest.mark.parametrize("f", [linear, fixed_point, newton, bfgs])
+def test_gradients(f, execute, x64):
+    assert_same_gradient(f, 0.7, execute=execute)
+
+
+def test_programs_run_around_them(x64):
+    def names(jaxpr) -> set[str]:
+        inner = (names(body) for eqn in jaxpr.eqns for body in jaxprs_in_params(eqn.params))
+        return {eqn.primitive.name for eqn in jaxpr.eqns}.union(*inner)
+
+    found = names(jax.make_jaxpr(pb.bridge(newton))(0.7).jaxpr)
+    assert {"julia_call", "linear_solve", "unvmap_any"} <= found
+    assert "sin" not in found
+
+
+def test_what_programs_lack_of_jax_is_refused(x64):
+    def least_squares(a):
+        solver = optx.LevenbergMarquardt(1e-8, 1e-8)
+        return jnp.sum(
+            optx.least_squares(lambda y, a: jnp.stack([y[0] - a, y[0] * y[1]]), solver, jnp.ones(2), a).value
+        )
+
+    with pytest.raises(pb.PyBridgeError):
+        pb.bridge(least_squares)(0.7)
