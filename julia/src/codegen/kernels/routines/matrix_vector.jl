@@ -48,19 +48,21 @@ end
 @inline sum_of(x::NTuple{1,T}) where {T<:Number} = x[1]
 @inline sum_of(x::NTuple{W,T}) where {W,T<:Number} = sum_of(ntuple(k -> x[k] + x[k+W÷2], Val(W ÷ 2)))
 
-"y[j] = Σ x[i] a[i, j], likewise."
+"""
+y[j] = Σ x[i] a[i, j], likewise, from the last row to the first: where both products of one matrix take turns, as in a gradient and in
+conjugate gradients, each finds in the cache the rows that the one before met last."""
 @noinline function multiply_vector_left!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int, apart::Int) where {T}
     @vector for j in 0:columns-1
         put!(y, zero(T), j)
     end
-    i = 0
-    while i + 8 <= rows
+    i = rows
+    while i >= 8
+        i -= 8
         add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(8), Val(REGISTER ÷ sizeof(T)))
-        i += 8
     end
-    while i < rows
+    while i > 0
+        i -= 1
         add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(1), Val(REGISTER ÷ sizeof(T)))
-        i += 1
     end
 end
 @generated function add_rows!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, n::Int, apart::Int, ::Val{R}, ::Val{W}) where {T,R,W}
