@@ -109,6 +109,7 @@ end
     misfit = FFI.misfit(f, d)
     misfit == C_NULL || return misfit
     FFI.enter_gate() || return FFI.refused(f.api, d)
+    FFI.ask_for_large_pages(f.results, d.bytes, d.results)
     text = nothing
     try
         run!(derived, addresses(f.operands, derived.operands), addresses(f.operands, derived.linear, length(derived.operands)),
@@ -144,7 +145,9 @@ function derived_descriptor(d::Derived, name)
     numbers = Int64[n for t in types for n in (FFI.XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
     words = String(name)
     operands = length(d.operands) + length(d.linear)
-    FFI.kept(FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(d.results), FFI.kept(numbers), C_NULL, FFI.kept(codeunits(words)), sizeof(words))])
+    sizes = Int64[bytes(t) for t in types[operands+1:end]]
+    FFI.kept(FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(sizes), FFI.kept(numbers), FFI.kept(sizes), FFI.kept(codeunits(words)),
+                                           sizeof(words))])
 end
 
 # The request `enzyme KEY MODE ACTIVE BATCH MARKS REF=ADDRESS,…`: the derivative's FFI handler. BATCH is the batch's sizes, MARKS the axes
