@@ -148,7 +148,7 @@ stage_equations(s::Union{ScalarStage,OwnStage}) = (s.equation,)
 "Virtual variables, not cheap, that more than one stage would compute; not what these are computed from, which then only one stage needs."
 function recomputed(p, stages, producer, memory)
     first_user, costs, again = IdDict{Var,Int}(), IdDict{Var,Int}(), VarSet()
-    total(v) = v isa Var && isvirtual(memory, producer, v) ? 
+    total(v) = v isa Var && isvirtual(memory, producer, v) ?
         get!(() -> min(1000, cost(producer[v].op, producer[v]) + sum(Int[total(a) for a in producer[v].inputs])), costs, v) : 0
     function visit(v, k)
         v isa Var && isvirtual(memory, producer, v) && !(v in again) || return

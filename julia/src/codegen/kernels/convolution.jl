@@ -134,7 +134,7 @@ function image_plan(l, T)
     taken, rows = prod(counts), prod(places)
     made >= 4 && taken >= 4 && made * taken * rows > SMALL_PRODUCT || return nothing
     w_unit, y_unit = packed_step(counts, strides), packed_step(places, y_steps)
-    w_unit === nothing || y_unit === nothing && return nothing
+    (w_unit === nothing || y_unit === nothing) && return nothing
     (w_unit == 1 || w_made == 1) && (y_unit == 1 || y_made == 1) && issorted(y_steps; rev = true) || return nothing
     steps = strides .÷ w_unit
     block = clamp(IMAGE_MATRIX ÷ (taken * (rows ÷ places[1])), 1, places[1])
