@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
+import pytest
 from processes import fine, run, start
 
+CPUINFO = Path("/proc/cpuinfo")
+WIDE = CPUINFO.is_file() and " avx2 " in CPUINFO.read_text()
 EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "8"))
 
 # A loop over rows that a kernel gives to several threads, after an operation that XLA gives to its own.
@@ -17,8 +21,7 @@ heavy = jax.jit(lambda x: rows(jnp.tanh(x @ jnp.ones((1024, 1024), jnp.float32) 
 expected = float(heavy(x))
 """
 
-# Every statement that Julia compiles from here on, counted on whatever thread it happens.
-COUNT_COMPILED = """
+IN_JULIA = """
 def in_julia(code):
     live = julia._RUNTIME._live
     return live.control.call(lambda: live.hosted.library.text(code))
@@ -43,7 +46,7 @@ def test_eight_threads_of_large_work_share_the_pool():
 
 
 def test_kernels_run_while_julia_answers_and_collects_and_compile_nothing(tmp_path):
-    out = run(COUNT_COMPILED + HEAVY + """
+    out = run(IN_JULIA + HEAVY + """
     small = jax.jit(natively(lambda x: x * x + 1))
     small(np.float32(2))
     program = pb.trace(lambda x: jnp.sin(x) * x)(np.float32(1))
@@ -76,7 +79,7 @@ def test_kernels_run_while_julia_answers_and_collects_and_compile_nothing(tmp_pa
 
 
 def test_the_sight_of_what_julia_compiles_is_good(tmp_path):
-    run(COUNT_COMPILED + """
+    run(IN_JULIA + """
     pb.trace(lambda x: x + 1)(np.float32(1)).optimize()
     in_julia(f'const PB_LOG = open({sys.argv[1]!r}, "w")'.replace("'", '"') + '; ""')
     in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), PB_LOG.handle); ""')
@@ -185,3 +188,17 @@ def test_a_forked_child_may_not_compile_kernels():
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """)
     assert out == "7\n"
+
+
+@pytest.mark.skipif(not WIDE, reason="only where the processor is seen to have vectors of 32 bytes")
+def test_julia_compiles_for_this_processor():
+    """With an image for others in which there are vectors, it would compile for those."""
+    out = run(IN_JULIA + """
+    jax.jit(pb.bridge(lambda x: x + 1, execute="julia"))(np.float32(1))
+    in_julia("using InteractiveUtils; string()")
+    in_julia("pb_add(x, y) = map((a, b) -> VecElement(a.value + b.value), x, y); string()")
+    eight = "NTuple{8,VecElement{Float32}}"
+    code = in_julia(f"sprint(io -> code_native(io, pb_add, Tuple{{{eight},{eight}}}))")
+    print("%ymm" in code)
+    """.replace("\n    ", "\n"))  # fmt: skip
+    assert out == "True\n"
