@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import shutil
 import subprocess
 import tempfile
@@ -59,7 +58,7 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
         _run(
             [
                 *common,
-                "-Cnative",
+                "-Cgeneric",
                 f"--output-o={unlinked}",
                 str(script),
                 str(package.folder),
@@ -77,24 +76,11 @@ def _script(package: Package) -> Path:
 
 
 def _path(julia: Installation, package: Package) -> Path:
-    """For a Julia, the package's sources and this processor.
-
-    Code in an image for processors of every kind is slow, and with vectors in it Julia compiles for such ones
-    itself from then on; an image for another processor does not start.
-    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    digest = hashlib.sha256(f"{julia.version} {julia.libjulia} {_processor()}".encode())
+    digest = hashlib.sha256(f"{julia.version} {julia.libjulia}".encode())
     for file in sorted([*package.folder.glob("src/**/*.jl"), *package.folder.glob("image/*")]):
         digest.update(file.read_bytes())
     return cache / "pybridge" / "images" / f"{package.name}-{julia.version}-{digest.hexdigest()[:16]}.so"
-
-
-def _processor() -> str:
-    """What tells processors apart that do not run each other's code."""
-    described = Path("/proc/cpuinfo")
-    lines = described.read_text(errors="replace").splitlines() if described.is_file() else []
-    telling = {line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))}
-    return "\n".join(sorted(telling)) or f"{platform.machine()} {platform.processor()}"
 
 
 def _run(command: list[str]) -> None:
