@@ -157,19 +157,20 @@ def test_exits_with_kernels_in_flight():
 
 
 def test_a_call_after_julias_exit_is_refused():
+    """A Julia that juliacall started ends after Python's hooks, and still serves them."""
     out = run("""
         import atexit
         f = jax.jit(pb.bridge(lambda x: x * 2, execute="julia"))
         def late():
             try:
                 f(np.float32(3)).block_until_ready()
-                print("ran")
+                print("ran", "juliacall" in sys.modules)
             except Exception as e:
                 print("Python is exiting" in str(e))
         atexit.register(late)  # hooks run in reverse order: this one after the runtime's
         f(np.float32(1))
     """)
-    assert out == "True\n"
+    assert out in ("True\n", "ran True\n")
 
 
 def test_a_forked_child_may_not_compile_kernels():
@@ -199,6 +200,6 @@ def test_julia_compiles_for_this_processor():
     in_julia("pb_add(x, y) = map((a, b) -> VecElement(a.value + b.value), x, y); string()")
     eight = "NTuple{8,VecElement{Float32}}"
     code = in_julia(f"sprint(io -> code_native(io, pb_add, Tuple{{{eight},{eight}}}))")
-    print("%ymm" in code)
+    print("ymm" in code)
     """.replace("\n    ", "\n"))  # fmt: skip
     assert out == "True\n"
