@@ -58,6 +58,8 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
         _run(
             [
                 *common,
+                # With vectors as values in such an image, of the workload's kernels say, Julia would
+                # compile for processors of every kind from then on.
                 "-Cgeneric",
                 f"--output-o={unlinked}",
                 str(script),

@@ -12,7 +12,7 @@ import pytest
 from pybridge import julia
 from pybridge.julia import juliacall_choice
 
-from .test_processes import run
+from .test_processes import CHURN, run
 
 EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "2"))
 
@@ -49,20 +49,12 @@ def host(request: pytest.FixtureRequest) -> Host:
     return Host(request.param, settings)
 
 
-PRELUDE = """
+PRELUDE = f"""
 import jax, jax.numpy as jnp
 jax.config.update("jax_enable_x64", True)
 import pybridge as pb
 from pybridge import julia
-CODE = '''
-import Base.GC
-function churn(x)          # allocates in every step
-    y = x
-    for k in 1:20
-        y = sin.(y .+ k) .* x
-    end
-    sum(y)
-end
+CODE = {CHURN!r} + '''
 collected(x) = (z = [x .+ k for k in 1:100]; GC.gc(false); sum(sum, z))
 throws(x) = x[1] > 0 ? error("in the dark") : sum(x)
 '''

@@ -90,21 +90,24 @@ def test_julia_objects_of_juliacalls(shared, order):
     assert run(code, **shared) == "fine\n"
 
 
+CHURN = """
+import Base.GC
+function churn(x)          # allocates in every step
+    y = x
+    for k in 1:20
+        y = sin.(y .+ k) .* x
+    end
+    sum(y)
+end
+"""
+
 STRESS = """
     import os
     import jax, jax.numpy as jnp
     jax.config.update("jax_enable_x64", True)
     import pybridge as pb
     from pybridge import julia
-    CODE = '''
-    import Base.GC
-    function churn(x)          # allocates in every step
-        y = x
-        for k in 1:20
-            y = sin.(y .+ k) .* x
-        end
-        sum(y)
-    end
+    CODE = {churn!r} + '''
     function churn_vjp((x,), ct)
         h = 1e-6
         ([(churn([j == i ? x[j] + h : x[j] for j in 1:length(x)]) - churn(x)) / h * ct for i in 1:length(x)],)
@@ -143,18 +146,18 @@ STRESS = """
 
 
 def test_many_threads_while_julia_collects():
-    said = run(STRESS.format(rule="churn_vjp", seconds=SECONDS), timeout=240 + SECONDS)
+    said = run(STRESS.format(churn=CHURN, rule="churn_vjp", seconds=SECONDS), timeout=240 + SECONDS)
     assert said.startswith("fine")
 
 
 @pytest.mark.enzyme
 def test_many_threads_with_allocating_enzyme_gradients_while_julia_collects(enzyme):
-    said = run(STRESS.format(rule=None, seconds=SECONDS), timeout=240 + SECONDS)
+    said = run(STRESS.format(churn=CHURN, rule=None, seconds=SECONDS), timeout=240 + SECONDS)
     assert said.startswith("fine")
 
 
 @pytest.mark.enzyme
 @pytest.mark.pythoncall
 def test_the_same_in_a_julia_of_juliacalls(enzyme, shared):
-    code = "    import juliacall\n" + STRESS.format(rule=None, seconds=SECONDS)
+    code = "    import juliacall\n" + STRESS.format(churn=CHURN, rule=None, seconds=SECONDS)
     assert run(code, timeout=240 + SECONDS, **shared).startswith("fine")
