@@ -23,13 +23,14 @@ MAX_NESTING = 100
 
 RESERVED = frozenset({"true", "false", "none", "inf", "nan"})
 
-# One token and the white space before it. A comment on a line of its own begins with that line's break, so
-# that it is told from a source. The last alternative is the character that begins no token.
+# One token with the white space before it. A comment is the first alternative where it is behind a token on
+# its line, and else the one before the last: so a source is told from a remark. The last alternative is a
+# character that begins no token. There are no groups: a million pairs would keep Python's collector busy.
 _TOKEN = re.compile(
     r"""
-    [ \t\r]* (\#[^\n]*)
+    [ \t\r]* \#[^\n]*
   | [ \t\r\n]*
-    ( %[0-9]+
+    (?: %[0-9]+
     | [A-Za-z_][A-Za-z0-9_]*
     | [(){}\[\]:,=]
     | -?[0-9]+ (?: \.[0-9]+ (?:[eE][+-]?[0-9]+)? | [eE][+-]?[0-9]+ )? | -inf\b
@@ -41,13 +42,14 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+_SPACE = " \t\r\n"
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _KINDS = {
     **dict.fromkeys("0123456789-", "NUMBER"),
     **dict.fromkeys(_LETTERS + _LETTERS.upper() + "_", "NAME"),
     **dict.fromkeys("(){}[]:,=", "PUNCT"),
-    **{"%": "VAR", "<": "DIMEXPR", '"': "STRING", "\n": "ASIDE"},
+    **{"%": "VAR", "<": "DIMEXPR", '"': "STRING", "#": "COMMENT"},
 }
 """What a token's first character says of it."""
 
@@ -90,12 +92,12 @@ class _Parser:
 
     def tokenize(self) -> None:
         kinds, tokens = self.kinds, self.tokens
-        for comment, token in _TOKEN.findall(self.text):
-            if not token:
-                self.comments[len(tokens) - 1] = comment[1:].strip()
-                continue
+        for found in _TOKEN.findall(self.text):
+            token = found.strip(_SPACE)
             kind = _KINDS.get(token[0])
-            if kind == "ASIDE":
+            if kind == "COMMENT":
+                if "\n" not in found:
+                    self.comments[len(tokens) - 1] = token[1:].strip()
                 continue
             if kind == "NUMBER" and token != "-":
                 kind = "INT" if token.lstrip("-").isdigit() else "FLOAT"
@@ -108,7 +110,8 @@ class _Parser:
 
     def start(self, number: int) -> int:
         """Where in the text the token of that number begins. Only errors ask."""
-        starts = (m.start(2) for m in _TOKEN.finditer(self.text) if m[2] and not m[2].startswith("\n"))
+        found = ((m.end(), m[0].lstrip(_SPACE)) for m in _TOKEN.finditer(self.text))
+        starts = (end - len(token) for end, token in found if not token.startswith("#"))
         return next(itertools.islice(starts, number, None), len(self.text))
 
     # Errors and single tokens

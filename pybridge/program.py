@@ -125,14 +125,17 @@ def _key(value: Value) -> Any:
             return (type(value).__name__, value)
 
 
-@dataclass(frozen=True, eq=False)
+_NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Equation:
     """`outputs = op inputs {attrs}`. `source` is the user's line, `file.py:12 (function)`, not compared."""
 
     op: str
     inputs: tuple[Atom, ...]
     outputs: tuple[Var, ...]
-    attrs: Mapping[str, Value] = field(default_factory=dict)
+    attrs: Mapping[str, Value] = field(default_factory=lambda: _NO_ATTRS)
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -140,7 +143,9 @@ class Equation:
         object.__setattr__(self, "outputs", tuple(self.outputs))
         if self.source:
             object.__setattr__(self, "source", " ".join(self.source.split()))
-        if not isinstance(self.attrs, MappingProxyType):
+        if not self.attrs:
+            object.__setattr__(self, "attrs", _NO_ATTRS)
+        elif not isinstance(self.attrs, MappingProxyType):
             attrs = {name: _plain(value) for name, value in self.attrs.items()}
             object.__setattr__(self, "attrs", MappingProxyType(attrs))
 

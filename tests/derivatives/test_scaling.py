@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +16,8 @@ from pybridge import transforms
 from pybridge.program import Equation, Literal, Program, TensorType, Var
 
 SCALAR = TensorType("f64")
+LENGTHS = 10_000, 20_000
+CHECKOUT = str(Path(__file__).parents[2])
 
 
 def chain(n: int) -> Program:
@@ -29,26 +36,36 @@ def chain(n: int) -> Program:
     return Program("chain", (x,), tuple(equations), (values[-1],))
 
 
-def seconds(work) -> float:
+def seconds(n: int) -> float:
+    """Processor time of the optimised VJP of n equations, by a Julia that is warm."""
+    p = chain(n)
+    transforms._vjp.cache_clear()
     start = time.process_time()
-    work()
+    transforms.vjp(p, optimize=True)
     return time.process_time() - start
 
 
+def measure() -> None:
+    """Prints the times as JSON; the best of three runs each: a collection more is a fifth of the time."""
+    seconds(200)
+    print(json.dumps([min(seconds(n) for _ in range(3)) for n in LENGTHS]))
+
+
 def test_a_vjp_takes_time_in_proportion_to_the_length(capsys):
-    """The better of two runs each: a collection more or less is a fifth of the time."""
-
-    def run(n):
-        p = chain(n)
-        transforms._vjp.cache_clear()
-        return seconds(lambda: transforms.vjp(p, optimize=True))
-
-    run(200)
-    short, long = (min(run(n) for _ in range(2)) for n in (10_000, 20_000))
+    """In a process of its own: Julia's collector would look through what all other tests have left."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [CHECKOUT, os.environ.get("PYTHONPATH")])),
+    }
+    done = subprocess.run(
+        [sys.executable, __file__], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    short, long = json.loads(done.stdout)
     with capsys.disabled():
         print(f"\noptimised vjp: {short:.2f} s for 10 000 equations, {long:.2f} s for 20 000")
     assert short < 2
-    assert long < 2.5 * short + 0.3
+    assert long < min(4, 2.5 * short + 0.3)
 
 
 def test_the_derivative_of_a_long_chain_is_right():
@@ -57,3 +74,7 @@ def test_the_derivative_of_a_long_chain_is_right():
     (slope,) = p.vjp().call(x, np.float64(1))
     numeric = (p.call(x + h)[0] - p.call(x - h)[0]) / (2 * h)
     assert slope == pytest.approx(numeric, rel=1e-5)
+
+
+if __name__ == "__main__":
+    measure()

@@ -35,8 +35,8 @@ function partial_eval(p::Program, known::AbstractVector{Bool}, unknown_results =
     results = Vector{Atom}(vcat(p.outputs[isknown], residuals))
     early = Program(p.name, p.inputs[known], live_equations(early, results), results)
     later = Program(p.name, vcat(residuals, p.inputs[.!known]), late, p.outputs[.!isknown])
-    # Both halves share variables with p and with each other; copies keep every Program's variables its own.
-    Split(copy_program(early), copy_program(later), isknown, length(residuals))
+    # The halves share variables; a copy keeps each Program's variables its own. p is mostly dropped, so `early` may take them over.
+    Split(early, copy_program(later), isknown, length(residuals))
 end
 
 function split_equations(p::Program, known)

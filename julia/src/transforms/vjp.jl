@@ -6,10 +6,10 @@
 (x…, ȳ of the inexact results…) → (x̄ of the active inputs…), preceded by the results y… when `value`."""
 function vjp(p::Program, active::AbstractVector{Bool} = inexact(p.inputs); value::Bool = false)
     l = linearize(p, active)
-    b, x = Builder(), fresh(p.inputs)
+    x, known = l.known.inputs, l.known.outputs
+    b = Builder(l.known.equations, "")          # nobody else has the linearization, so it is written on
     takes = inexact(p.outputs)
     ȳ = Var[Var(aval(a)) for a in p.outputs[takes]]
-    known = inline!(b, l.known, x)
     m = length(p.outputs)
     x̄ = backward!(b, l.linear, known[m+1:end], spread(takes, ȳ)[l.hastangent])
     cotangents = Atom[instantiate(b, t, v) for (t, v) in zip(x̄, p.inputs[active])]
