@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import itertools
 import math
 import os
 import sys
@@ -354,9 +353,9 @@ def saves_everything(policy: Policy | None) -> bool:
     return policy is jax.checkpoint_policies.everything_saveable
 
 
-def saveable_levels(policies: tuple[Policy, ...], eqn) -> int:
-    """How many of the policies, from the first one on, allow to keep the equation's results."""
-    return sum(1 for _ in itertools.takewhile(lambda policy: is_saveable(policy, eqn), policies))
+def saveable_levels(policies: tuple[Policy, ...], eqn) -> list[int]:
+    """The places of the policies that allow to keep the equation's results."""
+    return [level for level, policy in enumerate(policies) if is_saveable(policy, eqn)]
 
 
 _MARK = "pybridge: may be kept"

@@ -57,6 +57,7 @@ class Lowering:
         function that it differentiates, so that its full expansion is endless; what is called at order n
         matters only to derivatives of order n + 1.
     policies: what of the equations' results may be kept, for every `jax.checkpoint` around, inner ones first.
+    keeps_all: it is within a checkpoint that keeps everything, which makes those inside of it idle.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class Lowering:
         source: str = "",
         order: int = 0,
         policies: tuple[compat.Policy, ...] = (),
+        keeps_all: bool = False,
     ):
         self.constants = constants
         self.source = source
         self.order = order
         self.policies = policies
+        self.keeps_all = keeps_all
         self.equations: list[Equation] = []
         self.count = 0
         self.broadcasts: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}  # of what, and along which dims
@@ -168,7 +171,7 @@ class Lowering:
         policy: it is the body of a checkpoint, and this says what may be kept.
         """
         policies = self.policies if policy is None else (policy, *self.policies)
-        inner = Lowering(self.constants, self.source, self.order + rule, policies)
+        inner = Lowering(self.constants, self.source, self.order + rule, policies, self.keeps_all)
         inputs = [inner.variable(t) for t in types]
         outputs = build(inner, inputs)
         return inner.finish("", inputs, outputs)
@@ -179,6 +182,14 @@ class Lowering:
         outputs = self.run(getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", ()), args)
         self.source = source
         return outputs
+
+    def inline_keeping_all(self, jaxpr, args: Sequence[Atom]) -> list[Atom]:
+        """As `inline`, of a checkpoint that keeps everything."""
+        before, self.keeps_all = self.keeps_all, True
+        try:
+            return self.inline(jaxpr, args)
+        finally:
+            self.keeps_all = before
 
     def inline_program(self, program: Program, args: Sequence[Atom]) -> list[Atom]:
         """Appends the equations of a Program of the same symbolic dimensions, and returns its outputs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
@@ -30,8 +30,7 @@ def _remat(*xs, body, barrier, depth):
     def walled(*xs):
         return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
 
-    names = map(_saveable_from, range(depth + 1))
-    policy = jax.checkpoint_policies.save_only_these_names(*names) if _marks(body.program) else None
+    policy = _KeepsMarked(depth) if _marks(body.program) else None
     return jax.checkpoint(walled, prevent_cse=barrier, policy=policy)(*xs)
 
 
@@ -39,13 +38,23 @@ def _marks(program: Program) -> bool:
     return any(eq.op == "saveable" or any(map(_marks, eq.bodies)) for eq in program.equations)
 
 
+_MARK = "pybridge: may be kept by"
+
+
 def _saveable(x, levels, depth):
-    return checkpoint_name(x, _saveable_from(max(0, depth - levels)))
+    """Named by the checkpoints that may keep it, each by the number of those around it."""
+    return checkpoint_name(x, " ".join([_MARK, *(str(depth - 1 - level) for level in levels)]))
 
 
-def _saveable_from(depth: int) -> str:
-    """The name of what checkpoints may keep that are in so many others, or in more."""
-    return f"pybridge: saveable from {depth}"
+@dataclass(frozen=True)
+class _KeepsMarked:
+    """The policy of the checkpoint that is in `depth` others."""
+
+    depth: int
+
+    def __call__(self, prim, *_, **params) -> bool:
+        name = params.get("name", "") if prim.name == "name" else ""
+        return name.startswith(_MARK) and str(self.depth) in name[len(_MARK) :].split()
 
 
 def _custom_jvp(*xs, call, jvp):
@@ -120,8 +129,8 @@ def _lower_remat(lowering, eqn, inputs):
     params = eqn.params
     prevent_cse = params["prevent_cse"]
     barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    if compat.saves_everything(params["policy"]):
-        return lowering.inline(params["jaxpr"], inputs)
+    if lowering.keeps_all or compat.saves_everything(params["policy"]):
+        return lowering.inline_keeping_all(params["jaxpr"], inputs)
     body = lowering.body(params["jaxpr"], params["policy"] or jax.checkpoint_policies.nothing_saveable)
     return lowering.emit("remat", inputs, eqn, body=_unwalled(body) if barrier else body, barrier=barrier)
 

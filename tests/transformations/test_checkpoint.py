@@ -150,17 +150,6 @@ def test_a_policy_survives_vmap_and_the_way_to_jax_and_back():
     assert str(program).count("saveable") == 3
 
 
-def test_nested_checkpoints_keep_what_all_of_them_allow():
-    inner = jax.checkpoint(lambda x, w: jnp.sin(layer(x, w)), policy=POLICIES.dots_saveable)
-
-    def f(w, x):
-        return jnp.sum(inner(inner(x, w[0]), w[1]))
-
-    assert len(kept_here(f, W, X)) >= 2
-    assert kept_here(jax.checkpoint(f), W, X) == []
-    assert len(kept_here(jax.checkpoint(f, policy=POLICIES.dots_saveable), W, X)) == 2
-
-
 def products_by_jax(f) -> int:
     def count(jaxpr):
         bodies = (body for eqn in jaxpr.eqns for body in jaxprs_in_params(eqn.params))
@@ -188,13 +177,13 @@ def test_on_its_way_back_an_outer_checkpoint_keeps_what_inner_ones_allow(name, m
     assert products_here(jax.checkpoint(calls)) > products_here(calls)
 
 
-def test_three_checkpoints_of_which_two_agree():
-    """A value that the two inner ones allow to keep is kept in both, and survives the way to JAX and back."""
+def test_three_checkpoints_of_which_two_allow():
+    """A value is marked for the two that allow to keep it, and the marks survive the way to JAX and back."""
     f = layer
-    for policy in (POLICIES.dots_saveable, POLICIES.dots_saveable, None):
+    for policy in (POLICIES.dots_saveable, None, POLICIES.dots_saveable):
         f = jax.checkpoint(f, policy=policy)
     program = pb.trace(lambda w, x: jnp.sum(f(x, w[0])))(W, X)
-    levels = re.compile(r"levels=(\d)")
-    assert levels.findall(str(program)) == ["2"]
-    assert levels.findall(str(pb.trace(program.to_jax())(W, X))) == ["2"]
+    levels = re.compile(r"levels=(\[.*?\])")
+    assert levels.findall(str(program)) == ["[0, 2]"]
+    assert levels.findall(str(pb.trace(program.to_jax())(W, X))) == ["[0, 2]"]
     assert products_here(program.to_jax()) == products_here(lambda w, x: jnp.sum(f(x, w[0])))

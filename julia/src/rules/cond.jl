@@ -31,17 +31,40 @@ end
 
 function partial_eval(op::Cond, eqn, known)
     known[1] || return Equation[], [eqn]
-    operands_known = known[2:end]
-    unknown = reduce((u, v) -> u .| v, [.!partial_eval(body, operands_known).isknown for body in eqn[:branches]])
-    splits = [partial_eval(body, operands_known, unknown) for body in eqn[:branches]]
+    early, late, _, unknown = split_branches((body, waiting) -> with_operands(partial_eval(body, known[2:end], waiting), known[2:end]), eqn, known)
+    early, any(unknown) ? prune(op, with(late; outputs = eqn.outputs[unknown]), trues(count(unknown))) : Equation[]
+end
+
+function keep(op::Cond, eqn, known, depth)
+    known[1] || return Equation[], [eqn], Var[]
+    early, late, kept, _ = split_branches((body, waiting) -> keep(body, known[2:end], waiting, depth), eqn, known)
+    early, [late], kept
+end
+
+"""
+The known half of a cond, the half for later, what goes from the one to the other, and which results are not known, being unknown in
+some branch. `split(body, unknown results)` splits a branch as `keep` does."""
+function split_branches(split, eqn, known)
+    unknown = falses(length(eqn.outputs))
+    for body in eqn[:branches]; unknown = unknown .| .!split(body, unknown).isknown; end
+    splits = [split(body, unknown) for body in eqn[:branches]]
     slots = residual_slots(splits)
-    early = [known_branch(s, slots) for s in splits]
-    late = [unknown_branch(s, slots) for s in splits]
     residuals = Var[Var(t) for t in slots]
-    index, operands = eqn.inputs[1], eqn.inputs[2:end]
-    first_half = Equation(op, vcat(index, operands[operands_known]), vcat(eqn.outputs[.!unknown], residuals), branches_attr(early), eqn.source)
-    second_half = Equation(op, vcat(index, residuals, operands[.!operands_known]), eqn.outputs[unknown], branches_attr(late), eqn.source)
-    (isempty(first_half.outputs) ? Equation[] : [first_half]), (any(unknown) ? [second_half] : Equation[])
+    early = Equation(eqn.op, eqn.inputs[known], vcat(eqn.outputs[.!unknown], residuals), branches_attr([known_branch(s, slots) for s in splits]), eqn.source)
+    late = with(eqn; inputs = vcat(eqn.inputs[1], residuals, eqn.inputs[2:end]), attrs = branches_attr([unknown_branch(s, slots) for s in splits]))
+    isempty(early.outputs) ? Equation[] : [early], late, residuals, unknown
+end
+
+"The split with a second half that takes all operands: what is one of the known ones is no residual."
+function with_operands(s::Split, known)
+    m = length(s.known.outputs) - s.residuals
+    places = Any[findfirst(v -> v === r, s.known.inputs) for r in s.known.outputs[m+1:end]]
+    operands = fresh(s.known.inputs)
+    for (place, v) in zip(places, s.unknown.inputs); place === nothing || (operands[place] = v); end
+    computed, others = findall(isnothing, places), s.unknown.inputs[s.residuals+1:end]
+    all_operands = Var[k ? popfirst!(operands) : popfirst!(others) for k in known]
+    Split(with(s.known; outputs = s.known.outputs[vcat(1:m, m .+ computed)]), with(s.unknown; inputs = vcat(s.unknown.inputs[computed], all_operands)),
+          s.isknown, length(computed))
 end
 
 residual_types(s::Split) = TensorType[aval(v) for v in s.unknown.inputs[1:s.residuals]]

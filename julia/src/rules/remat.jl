@@ -29,19 +29,24 @@ isactive(ẋ) = Bool[t !== nothing for t in ẋ]
 given(ẋ) = Atom[t for t in ẋ if t !== nothing]
 
 """
-The known results are computed at once; the rest repeats what it needs of the body when it is needed, from the operands and those values
-that the user's policy allows to be kept."""
+The known results are computed at once, and of the values in between those that the user's policy allows to be kept; what is unknown
+repeats the rest from the operands when it is needed."""
 function partial_eval(op::Remat, eqn, known)
-    split = partial_eval(eqn[:body], known; again = e -> !(e.op isa Saveable))
-    # The known half is inlined: nothing of it has to be computed twice. What was marked for this checkpoint is then one of those
-    # around it, which may be stricter.
+    early, late, _ = keep(op, eqn, known, -1)
+    computed = VarSet(v for e in early for v in e.outputs)
+    unknown = Bool[!(v in computed) for v in eqn.outputs]
+    early, any(unknown) ? prune(op, only_one(late), unknown) : Equation[]
+end
+
+# An outer checkpoint asks its own policy alone. The known half is inlined: nothing of it has to be computed twice.
+function keep(op::Remat, eqn, known, depth)
+    split = keep(eqn[:body], known, falses(length(eqn.outputs)), depth + 1)
     b = Builder(Equation[], eqn.source)
     y = inline!(b, unwrapped(split.known, 0), eqn.inputs[known])
     m = length(y) - split.residuals
-    first_half = bind_results!(b.equations, y[1:m], eqn.outputs[split.isknown])
-    second_half = with(eqn; inputs = vcat(y[m+1:end], eqn.inputs[.!known]), outputs = eqn.outputs[.!split.isknown],
-                       attrs = Attributes(:body => split.unknown, :barrier => eqn[:barrier]))
-    first_half, any(.!split.isknown) ? [second_half] : Equation[]
+    kept = Var[Var(aval(a)) for a in y[m+1:end]]
+    late = with(eqn; inputs = vcat(kept, eqn.inputs), attrs = Attributes(:body => split.unknown, :barrier => eqn[:barrier]))
+    bind_results!(b.equations, y, vcat(eqn.outputs[split.isknown], kept)), [late], kept
 end
 
 "Equations in which the variables `wanted` carry the values of the atoms `y`."
@@ -66,26 +71,28 @@ function prune(op::Remat, eqn, used)
     [Equation(op, eqn.inputs[needed], eqn.outputs[used], attrs, eqn.source)]
 end
 
-# saveable: an identity on a value that the policies of the innermost `levels` of the checkpoints around it allow to be kept. As with
-# JAX's checkpoint_name, a tangent is not marked.
+# saveable: an identity on a value that the policies of some checkpoints around it allow to be kept: of those at `levels`, the innermost
+# being 0. As with JAX's checkpoint_name, a tangent is not marked.
 
 @primitive Saveable saveable(levels)
 
 function infer(op::Saveable, types, attrs)
-    attrs[:levels] > 0 || infer_error(op, "levels counts checkpoints, and is $(attrs[:levels])")
+    levels = attrs[:levels]
+    isempty(levels) && infer_error(op, "levels names no checkpoint")
+    levels == unique(sort(levels)) && levels[1] >= 0 || infer_error(op, "levels counts checkpoints from 0 in rising order, and is $levels")
     copy(types)
 end
 evaluate(::Saveable, x, attrs, types) = map(copy, x)
 jvp(op::Saveable, b, eqn, x, ẋ) = emit!(b, op, x, eqn.attrs), ẋ
 transpose(::Saveable, b, eqn, ȳ, x) = ȳ
+keep(::Saveable, eqn, known, depth) =
+    !all(known) ? (Equation[], [eqn], Var[]) : depth in eqn[:levels] ? ([eqn], Equation[], eqn.outputs) : ([eqn], [eqn], Var[])
 
-"The body of a checkpoint without it: of the marks that counted it, inside of `depth` others too, each counts one less."
+"The body of a checkpoint without it: marks inside of `depth` others too no longer count it."
 unwrapped(p::Program, depth) = with(p; equations = Equation[unwrapped(e.op, e, depth) for e in p.equations])
 unwrapped(op::Primitive, e, depth) = map_bodies(p -> unwrapped(p, depth), e)
 unwrapped(op::Remat, e, depth) = map_bodies(p -> unwrapped(p, depth + 1), e)
 function unwrapped(op::Saveable, e, depth)
-    levels = e[:levels]
-    levels <= depth && return e
-    levels == 1 && return with(e; op = primitive(:copy), attrs = NO_ATTRIBUTES)
-    with(e; attrs = Attributes(:levels => levels - 1))
+    levels = Int[l > depth ? l - 1 : l for l in e[:levels] if l != depth]
+    isempty(levels) ? with(e; op = primitive(:copy), attrs = NO_ATTRIBUTES) : with(e; attrs = Attributes(:levels => levels))
 end

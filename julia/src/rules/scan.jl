@@ -75,18 +75,11 @@ weave(a, b) = reduce(vcat, [vcat(p, q) for (p, q) in zip(a, b)])
 
 function partial_eval(op::Scan, eqn, known)
     hoisted, eqn, known = hoist_invariants(eqn, known)
-    m = eqn[:carry]
+    split, known = settled(partial_eval, eqn, known)
     known_consts, known_carry, known_xs = operand_parts(eqn.attrs, known)
-    local split
-    while true      # a carry whose next value is unknown is unknown from the start
-        waiting = vcat(.!known_carry, falses(length(eqn.outputs) - m))
-        split = partial_eval(eqn[:body], vcat(known_consts, known_carry, known_xs), waiting)
-        split.isknown[1:m] == known_carry && break
-        known_carry = split.isknown[1:m]
-    end
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     carries, ys = result_parts(eqn.attrs, eqn.outputs)
-    known_ys = split.isknown[m+1:end]
+    known_ys = split.isknown[eqn[:carry]+1:end]
 
     early_consts, early_xs = consts[known_consts], xs[known_xs]
     early_inputs = vcat(early_consts, carry[known_carry], early_xs)
@@ -113,6 +106,36 @@ function partial_eval(op::Scan, eqn, known)
                     vcat(carries[.!known_carry], ys[.!known_ys]),
                     scan_attrs(eqn, late_body, length(constant) + unknown_consts, unknown_carry), eqn.source)
     vcat(hoisted, isempty(early.outputs) ? Equation[] : [early]), isempty(late.outputs) ? Equation[] : [late]
+end
+
+"The split of the body, and which operands are known in it: a carry whose next value is unknown is unknown from the start."
+function settled(split_body, eqn, known)
+    consts, carry, xs = operand_parts(eqn.attrs, known)
+    while true
+        known = vcat(consts, carry, xs)
+        split = split_body(eqn[:body], known, vcat(.!carry, falses(length(eqn.outputs) - length(carry))))
+        next = split.isknown[1:length(carry)]
+        next == carry && return split, known
+        carry = next
+    end
+end
+
+# What is kept of each trip is stacked, and the loop runs again with its stacks.
+function keep(op::Scan, eqn, known, depth)
+    hoisted, eqn, known = hoist_invariants(eqn, known)
+    if !isempty(hoisted)
+        parts = vcat([keep(e.op, e, trues(length(e.inputs)), depth) for e in hoisted], [keep(op, eqn, known, depth)])
+        return Tuple(reduce(vcat, part) for part in zip(parts...))
+    end
+    split, known = settled((body, known, waiting) -> keep(body, known, waiting, depth), eqn, known)
+    known_consts, known_carry, _ = operand_parts(eqn.attrs, known)
+    body, kept = split.unknown, split.residuals
+    stacks = Var[Var(stacked(eqn[:length], aval(v))) for v in body.inputs[1:kept]]
+    early = Equation(op, eqn.inputs[known], vcat(eqn.outputs[split.isknown], stacks),
+                     scan_attrs(eqn, split.known, count(known_consts), count(known_carry)), eqn.source)
+    late_body = with(body; inputs = vcat(body.inputs[kept+1:end], body.inputs[1:kept]))
+    late = with(eqn; inputs = vcat(eqn.inputs, stacks), attrs = scan_attrs(eqn, late_body, eqn[:consts], eqn[:carry]))
+    isempty(early.outputs) ? Equation[] : [early], [late], stacks
 end
 
 "The operand that a residual simply is (a constant or an xs of the known scan), or nothing: it must be stacked."

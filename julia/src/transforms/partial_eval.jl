@@ -1,7 +1,7 @@
 # Partial evaluation: a Program split by what is known early and what only later.
 
 """
-    partial_eval(op, eqn, known::Vector{Bool}, bound) -> (known_equations, unknown_equations)
+    partial_eval(op, eqn, known::Vector{Bool}) -> (known_equations, unknown_equations)
 
 The split of an equation of which some operands are known and some not. Results bound by the known equations are known.
 By default nothing is: the whole equation waits. Primitives with bodies split those. `eqn`'s output variables
@@ -20,18 +20,18 @@ struct Split
 end
 
 """
-    partial_eval(program, known, unknown_results = none; again = e -> ischeap(e.op)) -> Split
+    partial_eval(program, known, unknown_results = none) -> Split
 
 Splits by the inputs marked in `known`. Results marked in `unknown_results` come out of the unknown Program
-in any case. Known equations for which `again` holds are no residuals: the unknown Program repeats them."""
-function partial_eval(p::Program, known::AbstractVector{Bool}, unknown_results = falses(length(p.outputs)); again = e -> ischeap(e.op))
+in any case. What is cheap is no residual: the unknown Program repeats it."""
+function partial_eval(p::Program, known::AbstractVector{Bool}, unknown_results = falses(length(p.outputs)))
     early, late = split_equations(p, known)
     available = VarSet(v for (v, k) in zip(p.inputs, known) if k)
     for e in early, v in e.outputs; push!(available, v); end
     isearly(a) = a isa Literal || a in available
     isknown = Bool[isearly(a) && !u for (a, u) in zip(p.outputs, unknown_results)]
     late = live_equations(late, p.outputs[.!isknown])
-    late, residuals = close_over!(late, p.outputs[.!isknown], early, available, again)
+    late, residuals = close_over!(late, p.outputs[.!isknown], early, available)
     results = Vector{Atom}(vcat(p.outputs[isknown], residuals))
     early = Program(p.name, p.inputs[known], live_equations(early, results), results)
     later = Program(p.name, vcat(residuals, p.inputs[.!known]), late, p.outputs[.!isknown])
@@ -57,8 +57,8 @@ function split_equations(p::Program, known)
 end
 
 "The late equations with the known ones to be repeated that they need copied in front, and the variables they still need."
-function close_over!(late, outputs, early, available, again)
-    producer = IdDict{Var,Equation}(v => e for e in early if again(e) for v in e.outputs)
+function close_over!(late, outputs, early, available)
+    producer = IdDict{Var,Equation}(v => e for e in early if ischeap(e.op) for v in e.outputs)
     copied, seen, residuals = Equation[], VarSet(), Var[]
     function need(a)
         (a isa Var && a in available && !(a in seen)) || return

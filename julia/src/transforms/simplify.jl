@@ -147,7 +147,7 @@ mergeable(::Union{Remat,Custom}) = false
 inlinable(e::Equation) = e.op isa Remat && !e[:barrier]
 function inline_body!(pass::SimplifyPass, e::Equation)
     b = Builder()
-    results = inline!(b, only_one(bodies(e)), e.inputs)
+    results = inline!(b, unwrapped(only_one(bodies(e)), 0), e.inputs)
     foreach(q -> simplify_equation!(pass, q), b.equations)
     Atom[resolve(pass, a) for a in results]
 end
