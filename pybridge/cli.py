@@ -90,6 +90,9 @@ def primitives(
 @app.command()
 def setup(
     yes: Annotated[bool, typer.Option("--yes", help="Allow Debian's package, installed as root.")] = False,
+    image: Annotated[
+        bool, typer.Option(help="Compile JaxprAD into an old Julia's system image: minutes, once.")
+    ] = True,
     debug: Debug = False,
 ) -> None:
     """Get a Julia if there is none, and prepare it."""
@@ -98,7 +101,7 @@ def setup(
         from .julia.installing import rich_progress
 
         with rich_progress() as progress:
-            outcome = julia.setup(yes, progress)
+            outcome = julia.setup(yes, progress, compiled=image)
         typer.echo(f"Julia {outcome.julia.version} is ready: {outcome.how}")
 
 

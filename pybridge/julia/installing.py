@@ -52,10 +52,13 @@ class Outcome:
     how: str
 
 
-def setup(consent: bool = False, progress: debian.Progress | None = None) -> Outcome:
+def setup(
+    consent: bool = False, progress: debian.Progress | None = None, *, compiled: bool = True
+) -> Outcome:
     """Make sure that there is a Julia that works, and precompile JaxprAD for it.
 
-    `consent` allows a system-wide installation by the package manager. Raises JuliaNotFound or
+    `consent` allows a system-wide installation by the package manager. `compiled`: for a Julia that
+    keeps no native code, also a system image, which takes minutes. Raises JuliaNotFound or
     JuliaUnusable saying what to do where no way is open.
     """
     report = progress or _log
@@ -71,7 +74,7 @@ def setup(consent: bool = False, progress: debian.Progress | None = None) -> Out
         outcome = Outcome(after.require(), True, how)
     report("precompiling JaxprAD", None)
     precompile()
-    if image.wanted(outcome.julia, source.jaxprad()):
+    if compiled and image.wanted(outcome.julia, source.jaxprad()):
         image.build(outcome.julia, source.jaxprad(), report)
     report(f"ready: Julia {outcome.julia.version}", 1.0)
     return outcome

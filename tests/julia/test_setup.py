@@ -103,6 +103,19 @@ def test_setup_with_a_julia_says_so_and_installs_nothing(python: Python) -> None
     assert said.out == ""
 
 
+def test_an_image_is_made_unless_it_is_declined(python: Python) -> None:
+    python.run("""
+        from pybridge.julia import image, setup
+        made = []
+        image.wanted = lambda julia, package: True
+        image.build = lambda julia, package, report: made.append(package.name)
+        setup(compiled=False)
+        assert not made
+        setup()
+        assert len(made) == 1
+    """).fine()
+
+
 def test_setup_leaves_a_broken_setting_to_the_user(python: Python, fake_julia: Callable[[str], Path]) -> None:
     fake = fake_julia("exit 3")
     python.with_(PYBRIDGE_JULIA=str(fake)).run("""
