@@ -70,7 +70,3 @@ function gather_sums!(g, r::Reduce, area, chunks, n)
         end
     end
 end
-
-const VECTOR_LOOP = (Symbol("julia.simdloop"), Symbol("julia.ivdep"))
-"A loop whose trips do not depend on each other."
-vector_loop!(f, g::Generator, n; from = 0) = counted_loop!(f, g, n; from = from, annotations = VECTOR_LOOP)

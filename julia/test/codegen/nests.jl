@@ -1,4 +1,6 @@
-# Loop nests that look at their position: padded arrays read beside their edges.
+# Loop nests: padded arrays read beside their edges, and short rows.
+
+using InteractiveUtils: code_llvm
 
 "The gradient of the sum of squared differences along every axis: an array of which each element reads its neighbours, where there are any."
 function neighbours(n::Vector{Int}, T = "f64")
@@ -36,4 +38,41 @@ end
     asks(part) = any(st -> st isa JaxprAD.Apply && st.f === JaxprAD.within_bounds, [st for (_, st, _) in part.steps])
     @test asks(parts[2]) && !asks(parts[2].inland.part)
     @test length(parts[2].inland.edges) == 4
+end
+
+"Differences along short rows, kept and summed along both axes."
+short_rows(n, T = "f64") = """(%0: $T[6,$n], %1: $T[5,$n]) {
+  %2: $T[6,5,$n] = broadcast_in_dim %0 {shape=[6, 5, $n], dims=[0, 2]}
+  %3: $T[6,5,$n] = broadcast_in_dim %1 {shape=[6, 5, $n], dims=[1, 2]}
+  %4: $T[6,5,$n] = sub %2 %3
+  %5: $T[6,5] = reduce_sum %4 {axes=[2]}
+  %6: $T[6,$n] = reduce_max %4 {axes=[1]}
+  %7: $T[6,5,$n] = sin %4
+  return %4 %5 %6 %7
+}"""
+
+@testset "rows of $n numbers" for n in (2, 3, 4, 7, 10, 31, 63, 64)
+    @test native_agrees(short_rows(n), randn(n, 6), randn(n, 5))
+    @test native_agrees(short_rows(n, "f32"), randn(Float32, n, 6), randn(Float32, n, 5))
+end
+
+@testset "a short row goes in powers of two" begin
+    @test JaxprAD.stretches(0, 10) == [8, 2]
+    @test JaxprAD.stretches(3, 3 + 63) == [32, 16, 8, 4, 2, 1]
+    @test JaxprAD.stretches(0, 64) == JaxprAD.stretches(0, 3) == JaxprAD.stretches(:a, 10) == []
+end
+
+@testset "short rows are stored by vectors" begin
+    p = program("""(%0: f64[6,10], %1: f64[5,10]) {
+        %2: f64[6,5,10] = broadcast_in_dim %0 {shape=[6, 5, 10], dims=[0, 2]}
+        %3: f64[6,5,10] = broadcast_in_dim %1 {shape=[6, 5, 10], dims=[1, 2]}
+        %4: f64[6,5,10] = sub %2 %3
+        return %4
+    }""")
+    definition = JaxprAD.kernel_code(p)[1][end]
+    f = Core.eval(JaxprAD.Kernels, definition)
+    text = sprint(io -> code_llvm(io, f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...}))
+    # Without optimisation there are no vectors.
+    @test occursin(r"store <\d+ x double>", text) || Base.JLOptions().opt_level < 2
+    @test !occursin("scatter", text)
 end
