@@ -64,7 +64,7 @@ function write_checked!(f, g::Generator, part::RowPart, checks, variables, from,
     needs = unique(n for c in checks for n in c.needs)
     order = Dict(first(st) => k for (k, st) in enumerate(part.steps))
     sort!(needs; by = n -> order[first(n)])
-    row_loop!(g, variables, from, to, length(needs)) do i
+    vector_loop!(g, to; from = from) do i
         for (v, step, T) in needs
             emit_code!(g, :($v = $(step_expression(step, T, vcat(variables, i)))))
         end

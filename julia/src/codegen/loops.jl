@@ -186,7 +186,7 @@ end
 function write_inner!(g, part, stores, reduces, sums, variables, from, to)
     alone = length(part.inner) == 1
     body(i) = write_point!(g, alone ? with_branches(part) : part, stores, reduces, vcat(variables, i), sums)
-    alone ? body(local!(g, Int, from)) : row_loop!(body, g, variables, from, to, length(part.steps))
+    alone ? body(local!(g, Int, from)) : row_loop!(body, g, part, sums, variables, from, to)
 end
 
 function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,Symbol}())

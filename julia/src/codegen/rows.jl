@@ -1,4 +1,4 @@
-# Loops along the last axis of a nest, for LLVM to vectorise.
+# The loop along a row that is passed many times, for LLVM to vectorise.
 
 const VECTOR_LOOP = (Symbol("julia.simdloop"), Symbol("julia.ivdep"))
 "A loop whose trips do not depend on each other."
@@ -7,21 +7,33 @@ vector_loop!(f, g::Generator, n; from = 0, annotations = VECTOR_LOOP) = counted_
 # LLVM unrolls a loop of few trips before it looks for vectors, and then makes vectors of the loop around it: of elements that lie apart and
 # are loaded and stored one by one. If it may not unroll it makes vectors of the few, provided that none are left over.
 const SHORT_LOOP = (VECTOR_LOOP..., (Symbol("llvm.loop.unroll.disable"),))
-# Rows of which LLVM would leave many elements over, and the most code, in steps, that such a row may become.
-const SHORT_ROWS, MOST_STEPS = 4:63, 200
+# Rows of so many bytes are not short: LLVM leaves little of them. Longer code, in steps, is not written for a row.
+const LONG_ROW_BYTES, MOST_STEPS = 256, 200
 
 """
-`f(i)` writes the body, of so many `steps`, of the loop over a row within the loops over `variables`: a short row goes in stretches of 32,
-16, 8, 4, 2 and 1."""
-function row_loop!(f, g::Generator, variables, from, to, steps)
-    lengths = isempty(variables) || g.plain ? Int[] : stretches(from, to)
-    (isempty(lengths) || length(lengths) * (steps + 1) > MOST_STEPS) && return vector_loop!(f, g, to; from = from)
+`f(i)` writes the body of the loop over positions of a row within the loops over `variables`. A short row goes in stretches of 32, 16, 8, 4,
+2 and 1."""
+function row_loop!(f, g::Generator, part, sums, variables, from, to)
+    lengths = isempty(variables) || g.plain ? Int[] : stretches(from, to, short_rows(part, sums))
+    (isempty(lengths) || length(lengths) * (length(part.steps) + 1) > MOST_STEPS) && return vector_loop!(f, g, to; from = from)
     for n in lengths
         n == 1 ? f(local!(g, Int, from)) : vector_loop!(f, g, from + n; from = from, annotations = SHORT_LOOP)
         from += n
     end
 end
 
-"The powers of two, falling, whose sum is a short row's length; none if it is not short."
-stretches(from, to) = Int[]
-stretches(from::Int, to::Int) = to - from in SHORT_ROWS ? Int[1 << k for k in 5:-1:0 if (to - from) >> k & 1 == 1] : Int[]
+"The powers of two, falling, whose sum is the length of a row that is one of the `short`; none for others."
+stretches(from, to, short) = Int[]
+stretches(from::Int, to::Int, short) = to - from in short ? Int[1 << k for k in 5:-1:0 if (to - from) >> k & 1 == 1] : Int[]
+
+# A stretch takes the time of a whole vector, and at its end one more for each extremum, so that the shortest rows are better off as before.
+function short_rows(part, sums)
+    least = any(islong, part.steps) ? 16 : any(r -> r.op isa Extremum, keys(sums)) ? 8 : 4
+    least:LONG_ROW_BYTES ÷ maximum(Int[4; [sizeof(T) for (_, _, T) in part.steps]]) - 1
+end
+islong((_, step, T)) = step isa Apply && islong_function(step.f)
+islong_function(f) = f in LONG_FUNCTIONS
+islong_function(w::Widened) = islong_function(w.f)
+islong_function(e::Either) = true
+number_functions(f) = [f; [near_form(f, T)[1] for T in (Float32, Float64) if near_form(f, T) !== nothing]]
+const LONG_FUNCTIONS = Set{Any}(f for (op, cost) in COSTS if cost >= 8 for f in number_functions(primitive(op).kernel))

@@ -57,9 +57,21 @@ short_rows(n, T = "f64") = """(%0: $T[6,$n], %1: $T[5,$n]) {
 end
 
 @testset "a short row goes in powers of two" begin
-    @test JaxprAD.stretches(0, 10) == [8, 2]
-    @test JaxprAD.stretches(3, 3 + 63) == [32, 16, 8, 4, 2, 1]
-    @test JaxprAD.stretches(0, 64) == JaxprAD.stretches(0, 3) == JaxprAD.stretches(:a, 10) == []
+    @test JaxprAD.stretches(0, 10, 4:31) == [8, 2]
+    @test JaxprAD.stretches(3, 3 + 63, 4:63) == [32, 16, 8, 4, 2, 1]
+    @test JaxprAD.stretches(0, 64, 4:63) == JaxprAD.stretches(0, 3, 4:63) == JaxprAD.stretches(:a, 10, 4:63) == []
+end
+
+@testset "which rows are short" begin
+    part(steps...) = JaxprAD.RowPart(0:9, collect(steps), [], [])
+    sums(op) = IdDict(JaxprAD.Reduce(JaxprAD.Literal(0.0), JaxprAD.primitive(op), Float64, [true], nothing, JaxprAD.Affine(1), :t) => :s)
+    f(g, T) = (:v, JaxprAD.Apply(g, [:u]), T)
+    @test JaxprAD.short_rows(part(f(-, Float32)), sums(:reduce_sum)) == 4:63
+    @test JaxprAD.short_rows(part(f(-, Float64)), sums(:reduce_max)) == 8:31
+    for g in (JaxprAD.NumberMath.sin, JaxprAD.NumberMath.near(JaxprAD.NumberMath.sin, Float64)[1])
+        @test JaxprAD.short_rows(part(f(g, Float64), f(-, Float64)), sums(:reduce_sum)) == 16:31
+    end
+    @test JaxprAD.short_rows(part(f(JaxprAD.Widened(JaxprAD.NumberMath.exp), JaxprAD.BFloat16)), sums(:reduce_sum)) == 16:63
 end
 
 @testset "short rows are stored by vectors" begin
