@@ -52,7 +52,7 @@ function kernel_code(p::Program)
         throw(ProgramTypeError("$(p.name) has symbolic dimensions; native code needs sizes"))
     g = Generator(length(p.outputs))
     g.types[WORKSPACE] = Ptr{UInt8}
-    flat = windows_added(hoisted(flattened(rolled(p))))
+    flat = laid_out(windows_added(hoisted(flattened(rolled(p)))))
     emit_code!(g, :($WORKSPACE = $(buffer_data)($UInt8, results, $(length(p.outputs) + 1))))
     inputs = Storage[operand!(g, v, k) for (k, v) in enumerate(flat.inputs)]
     targets = [isscalar(a) ? nothing : Memory(buffer!(g, dtype(a), :results, k), aval(a), true) for (k, a) in enumerate(flat.outputs)]

@@ -92,3 +92,30 @@ end
         @test heap_free(convolution(T, Dict('b' => 2, 'c' => 3, 'o' => 10), fill((6, 3, 1, 1, 1, 1, 1), n), names...)[1])
     end
 end
+
+"Products of arrays made for them, with the batch in the middle; `more` equations and `results` may read these too."
+made_operands(n, more, results) = """(%0: f64[$n,4,10], %1: f64[$n,4,6]) {
+  %2: f64[$n,4,10] = add %0 1.0:f64
+  %3: f64[$n,4,6] = mul %1 2.0:f64
+  %4: f64[4,10,6] = dot_general %2 %3 {lhs_contract=[0], rhs_contract=[0], lhs_batch=[1], rhs_batch=[1], dtype=f64, precision=none}
+  %5: f64[4,10,10] = dot_general %2 %2 {lhs_contract=[0], rhs_contract=[0], lhs_batch=[1], rhs_batch=[1], dtype=f64, precision=none}
+  $more
+  return %4 %5 $results
+}"""
+
+@testset "what is made for products alone is laid out for them" begin
+    transposed(p) = [e.inputs[1] for e in JaxprAD.laid_out(p).equations if JaxprAD.name(e.op) === :transpose]
+    made(p) = [e.outputs[1] for e in p.equations[1:2]]
+    p = program(made_operands(300, "", ""))
+    @test transposed(p) == made(p)
+    JaxprAD.typecheck(JaxprAD.laid_out(p))
+    # Read elsewhere, a result, or small:
+    p = program(made_operands(300, "%6: f64[300,4,10] = sin %2", "%6"))
+    @test transposed(p) == made(p)[2:2]
+    p = program(made_operands(300, "", "%3"))
+    @test transposed(p) == made(p)[1:1]
+    @test isempty(transposed(program(made_operands(20, "", ""))))
+    for more in (("", ""), ("%6: f64[300,4,10] = sin %2", "%6"), ("", "%3"))
+        @test native_agrees(made_operands(300, more...), randn(10, 4, 300), randn(6, 4, 300))
+    end
+end
