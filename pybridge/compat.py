@@ -344,6 +344,10 @@ def partitions(ctx: Any) -> int:
     return getattr(context, "num_devices", 1)
 
 
+# Factorizations that jax.lax.linalg does not export
+geqrf, geqp3 = linalg_internal.geqrf, linalg_internal.geqp3
+
+
 # What jax.checkpoint's policies say
 
 Policy = Callable[..., Any]

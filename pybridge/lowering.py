@@ -249,10 +249,10 @@ class Lowering:
         row = LOWERINGS.get(name)
         if row is None:
             raise self.refusal(eqn)
-        if row.lower is not None:
-            return row.lower(self, eqn, inputs)
         if keys.moves_keys(eqn):
             return self.inline(keys.moved_data(eqn), inputs)
+        if row.lower is not None:
+            return row.lower(self, eqn, inputs)
         types = [self.type_of(v.aval, name) for v in eqn.outvars]
         try:
             attrs = row.read(eqn)

@@ -124,6 +124,51 @@ def _scatter(op, numbers, mode, unique=False):
     return lambda x, i, u: getattr(lax, op)(x, i, u, numbers, mode=mode, unique_indices=unique)
 
 
+def _one_after_another(x, i):
+    """What applying a function at each index means, in what JAX differentiates."""
+    for k in i:
+        x = x.at[k].set(jnp.sin(x[k]) * x[k])
+    return x
+
+
+def _applied(x, i):
+    return x.at[i].apply(lambda v: jnp.sin(v) * v)
+
+
+_APPLIED = [
+    *rows(
+        "scatter",
+        "f32 f64 c64",
+        _applied,
+        real(-2, 2, (5, 3)),
+        given([0, 2, 2, 4, 2], "i32"),
+        active=(0,),
+        reverse=False,
+        reference=_one_after_another,
+        name="_applied",
+    ),
+    *rows(
+        "scatter",
+        "f64",
+        lambda x: x.at[1:4, ::2].apply(jnp.sin).at[0].apply(jnp.sqrt),
+        real(0.5, 2, (5, 3)),
+        active=(0,),
+        reference=lambda x: (y := x.at[1:4, ::2].set(jnp.sin(x[1:4, ::2]))).at[0].set(jnp.sqrt(y[0])),
+        name="_applied_once",
+    ),
+    *rows(
+        "scatter",
+        "f64",
+        lambda x, i: x.at[i].apply(jnp.exp, mode="drop", unique_indices=True),
+        real(0.5, 2, (5, 3)),
+        given([4, 9, 1], "i32"),
+        active=(0,),
+        reference=lambda x, i: x.at[i].set(jnp.exp(x[i]), mode="drop", unique_indices=True),
+        name="_applied_inside",
+    ),
+]
+
+
 def _scatters(op: str) -> list[Case]:
     linear = op in ("scatter", "scatter_add", "scatter_sub")
     # Of equal elements min and max share the derivative, and mul has one only for distinct places.
@@ -270,4 +315,4 @@ _INDEXING = [
     ),
 ]
 
-CASES = [*_STRUCTURAL, *_INDEXING]
+CASES = [*_STRUCTURAL, *_INDEXING, *_APPLIED]

@@ -164,6 +164,18 @@ _EIGH = [
     ),
 ]
 
+
+def _pivoted(x):
+    return lax.linalg.qr(x, pivoting=True, full_matrices=False)
+
+
+def _in_order_of_pivots(x):
+    """JAX's rule of 0.10.2 fails for batches, and takes a wide matrix's last columns as they were."""
+    order = lax.linalg.qr(lax.stop_gradient(x), pivoting=True)[2]
+    x = jnp.take_along_axis(x, order[..., None, :], axis=-1)
+    return (*lax.linalg.qr(x, full_matrices=False), order)
+
+
 _QR = [
     *rows("qr", ALL, lambda x: lax.linalg.qr(x, full_matrices=False), spread_apart(4, 3), active=(0,)),
     *rows("qr", "f64 c128", lax.linalg.qr, spread_apart(3, 3, 2), active=(0,), name="_batch"),
@@ -175,7 +187,26 @@ _QR = [
         active=(0,),
         name="_wide",
     ),
-    *rows("qr", "f64", lax.linalg.qr, spread_apart(4, 2), name="_full"),
+    *rows("qr", "f64 c128", lax.linalg.qr, spread_apart(4, 2), active=(0,), name="_full"),
+    *rows("qr", "f32 f64 c128", _pivoted, spread_apart(4, 3), active=(0,), name="_pivoted"),
+    *rows(
+        "qr",
+        "f64",
+        _pivoted,
+        spread_apart(3, 3, 2),
+        active=(0,),
+        reference=_in_order_of_pivots,
+        name="_pivoted_batch",
+    ),
+    *rows(
+        "qr",
+        "f64 c128",
+        _pivoted,
+        spread_apart(2, 4),
+        active=(0,),
+        reference=_in_order_of_pivots,
+        name="_pivoted_wide",
+    ),
 ]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from casekit import given, real, rows
+from casekit import given, ints, real, rows
 from cases_linalg import spread_apart, well_conditioned
 from jax import lax
+
+from pybridge import compat
 
 ALL = "f32 f64 c64"
 
@@ -77,8 +79,35 @@ def _schur_function(x):
     return jnp.abs(t), jnp.abs(z), z @ t @ jnp.conj(z.T)
 
 
+def _tridiagonal_function(x, lower=True):
+    """A hermitian matrix, as the diagonal of a complex one is taken to be real."""
+    return lax.linalg.tridiagonal(x + jnp.conj(jnp.swapaxes(x, -1, -2)), lower=lower)
+
+
+def _rotated(x, c):
+    """All products with the Q of x and its adjoint."""
+    a, taus = compat.geqrf(x)
+    d = jnp.swapaxes(c, -1, -2)
+    return [
+        lax.linalg.ormqr(a, taus, c if left else d, left=left, transpose=transpose)
+        for left in (True, False)
+        for transpose in (True, False)
+    ]
+
+
 _REFLECTIONS = [
     *rows("hessenberg", "f32 f64 c64", lax.linalg.hessenberg, real(-2, 2, (2, 4, 4))),
+    *rows("tridiagonal", "f32 f64 c64", _tridiagonal_function, real(-2, 2, (2, 4, 4))),
+    *rows(
+        "tridiagonal",
+        "f64 c128",
+        lambda x: _tridiagonal_function(x, lower=False),
+        real(-2, 2, (4, 4)),
+        name="_upper",
+    ),
+    *rows("geqrf", "f32 f64 c64", compat.geqrf, real(-2, 2, (2, 4, 3))),
+    *rows("geqp3", "f32 f64 c64", compat.geqp3, real(-2, 2, (2, 4, 3)), ints(0, 2, (2, 3), "i32")),
+    *rows("ormqr", "f32 f64 c64", _rotated, real(-2, 2, (2, 4, 3)), real(-2, 2, (2, 4, 2))),
     *rows("schur", "f32 f64 c64", _schur_function, spread_apart(3, 3), exact=False),
     *rows(
         "householder_product",

@@ -37,10 +37,6 @@ BODIES = {
 
 WHY: dict[str, str] = {
     "custom_lin": "never run: its transpose is the user's backward rule",
-    "geqrf": "a part of `qr`, which is there whole",
-    "geqp3": "a part of `qr` with pivoting, which is refused",
-    "ormqr": "a product with the `q` of `qr`, which is there whole",
-    "tridiagonal": "a step of `eigh`, which is there whole",
     "rng_uniform": "draws from a state of XLA's own, which is no function; use `jax.random`",
     "select_and_scatter": "only for windows with a selection of one's own; `reduce_window` is there",
     "scaled_dot": "of float8 and float4 numbers, which Programs lack",

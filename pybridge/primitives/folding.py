@@ -21,7 +21,7 @@ from ..errors import UnsupportedPrimitive
 Arrays = Sequence[Any]
 
 
-def _elementwise(closed_jaxpr, rank: int) -> Callable[..., Arrays]:
+def elementwise(closed_jaxpr, rank: int) -> Callable[..., Arrays]:
     """A jaxpr on scalars as a function of arrays of that rank."""
     function = jex_core.jaxpr_as_fun(closed_jaxpr)
     for _ in range(rank):
@@ -58,7 +58,7 @@ def _reduce(eqn):
             count *= shape[k]
         if count == 0:
             return _full(init, outer)
-        combine = _elementwise(reducer, len(outer) + 1)
+        combine = elementwise(reducer, len(outer) + 1)
         order = (*sorted(axes), *kept)
         xs = _pairwise(combine, [lax.reshape(lax.transpose(x, order), (count, *outer)) for x in xs])
         return [lax.squeeze(x, (0,)) for x in combine(*_full(init, (1, *outer)), *xs)]
@@ -81,7 +81,7 @@ def _reduce_window(eqn):
             return result
         gaps = [(low, high, k - 1) for (low, high), k in zip(padding, base, strict=True)]
         padded = [lax.pad(x, i, gaps) for x, i in zip(xs, init, strict=True)]
-        combine = _elementwise(reducer, len(out))
+        combine = elementwise(reducer, len(out))
         for position in itertools.product(*map(range, window)):
             start = [k * d for k, d in zip(position, dilation, strict=True)]
             limit = [a + (n - 1) * s + 1 for a, n, s in zip(start, out, strides, strict=True)]
@@ -91,7 +91,7 @@ def _reduce_window(eqn):
     return fold
 
 
-def _written_out(fold_of: Callable[[Any], Callable[..., Arrays]]):
+def written_out(fold_of: Callable[[Any], Callable[..., Arrays]]):
     def lower(lowering, eqn, inputs):
         avals = [v.aval for v in eqn.invars]
         if not all(isinstance(n, int) for aval in avals for n in aval.shape):
@@ -110,4 +110,4 @@ def _written_out(fold_of: Callable[[Any], Callable[..., Arrays]]):
     return lower
 
 
-FOLDED = {"reduce": _written_out(_reduce), "reduce_window": _written_out(_reduce_window)}
+FOLDED = {"reduce": written_out(_reduce), "reduce_window": written_out(_reduce_window)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jax import lax
 
 from ..errors import UnsupportedPrimitive
+from .applying import applies_function, lower_applied
 from .row import Row, dims, integers
 
 _MODES = {
@@ -83,7 +84,6 @@ def _gathering(eqn):
 
 
 def _scattering(eqn):
-    _refuse_scatter_apply(eqn)
     numbers = eqn.params["dimension_numbers"]
     return {
         **{name: integers(getattr(numbers, name)) for name in _SCATTER_DIMS},
@@ -91,15 +91,6 @@ def _scattering(eqn):
         "sorted": bool(eqn.params["indices_are_sorted"]),
         "unique": bool(eqn.params["unique_indices"]),
     }
-
-
-def _refuse_scatter_apply(eqn) -> None:
-    """`at[...].apply(f)` is a scatter whose update_jaxpr is f; in a plain one it returns the update."""
-    update = eqn.params["update_jaxpr"]
-    if str(eqn.primitive) == "scatter" and update is not None:
-        update = getattr(update, "jaxpr", update)
-        if update.eqns or update.outvars[0] is not update.invars[1]:
-            raise UnsupportedPrimitive("scatter that applies a function to the elements", primitive="scatter")
 
 
 def _scatter_row(op: str) -> Row:
@@ -117,8 +108,19 @@ def _scatter_row(op: str) -> Row:
         )
 
     return Row(
-        op, emit, (*_SCATTER_DIMS, "mode", "sorted", "unique"), _scattering, lax=(op.replace("_", "-"),)
+        op,
+        emit,
+        (*_SCATTER_DIMS, "mode", "sorted", "unique"),
+        _scattering,
+        lax=(op.replace("_", "-"),),
+        lower=_lower_scatter if op == "scatter" else None,
     )
+
+
+def _lower_scatter(lowering, eqn, inputs):
+    if applies_function(eqn):
+        return lower_applied(lowering, eqn, inputs)
+    return lowering.emit("scatter", inputs, eqn, **_scattering(eqn))
 
 
 ROWS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jax import lax
 
+from .. import compat
 from ..errors import ProgramTypeError, UnsupportedPrimitive
 from ..numerals import DTYPES, dtype_name
 from .row import Row, integers
@@ -66,8 +67,8 @@ def _eigh(x, *, lower, sort_eigenvalues):
     return lax.linalg.eigh(x, lower=lower, sort_eigenvalues=sort_eigenvalues, symmetrize_input=False)
 
 
-def _qr(x, *, full_matrices):
-    return lax.linalg.qr(x, full_matrices=full_matrices)
+def _qr(x, *, pivoting, full_matrices):
+    return lax.linalg.qr(x, pivoting=pivoting, full_matrices=full_matrices)
 
 
 def _svd(x, *, full_matrices, compute_uv):
@@ -138,7 +139,10 @@ ROWS = [
     Row("triangular_solve", lax.linalg.triangular_solve, _SOLVE_ATTRS, _flags(*_SOLVE_ATTRS)),
     Row("cholesky", _cholesky),
     Row("eigh", _eigh, ("lower", "sort_eigenvalues"), _flags("lower", "sort_eigenvalues")),
-    Row("qr", _qr, ("full_matrices",), _flags("full_matrices")),
+    Row("qr", _qr, ("pivoting", "full_matrices"), _flags("pivoting", "full_matrices")),
+    Row("geqrf", compat.geqrf, read=_flags()),
+    Row("geqp3", compat.geqp3, read=_flags()),
+    Row("ormqr", lax.linalg.ormqr, ("left", "transpose"), _flags("left", "transpose")),
     Row("lu", lax.linalg.lu),
     Row(
         "lu_pivots_to_permutation",
@@ -149,6 +153,7 @@ ROWS = [
     Row("eig", _eig, ("left", "right", "vector_derivatives"), _eig_attrs),
     Row("hessenberg", lax.linalg.hessenberg),
     Row("schur", _schur, ("vectors",), _schur_attrs),
+    Row("tridiagonal", lax.linalg.tridiagonal, ("lower",), _flags("lower")),
     Row("householder_product", lax.linalg.householder_product),
     Row("tridiagonal_solve", _tridiagonal_solve, read=_flags()),
     Row("svd", _svd, ("full_matrices", "compute_uv"), _flags("full_matrices", "compute_uv")),

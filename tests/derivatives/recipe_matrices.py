@@ -77,6 +77,31 @@ def _hessenberg(x):
     )
 
 
+def _pivoted(x):
+    """Columns in the order of their pivots; JAX's derivative of them fails for batches."""
+    q, r, order = lax.linalg.qr(lax.stop_gradient(_spread(x)[..., ::-1]), pivoting=True, full_matrices=False)
+    return (q @ r) * jnp.tanh(x[..., :1, :1]), jnp.sin(order.astype(x.dtype)) * jnp.sum(x)
+
+
+def _full(x):
+    """Of tall matrices, whose Q is more than A determines."""
+    n = min(x.shape[-2:])
+    return lax.linalg.qr(_spread(x)[..., : max(n - 1, 1)], full_matrices=True)
+
+
+def _rotated(x):
+    """All by the reflections of a constant matrix; JAX has no derivative of them."""
+    h, taus = jnp.linalg.qr(lax.stop_gradient(_spread(x)), mode="raw")
+    c = lax.stop_gradient(jnp.sin(x[..., : h.shape[-1], :]))
+    return lax.linalg.ormqr(jnp.swapaxes(h, -1, -2), taus, c, transpose=True) * jnp.tanh(x[..., :1, :1])
+
+
+def _reduced(x):
+    """To tridiagonal form, of a constant matrix; JAX has no derivative of it."""
+    _, d, e, _ = lax.linalg.tridiagonal(lax.stop_gradient(_symmetric(x)))
+    return d * jnp.tanh(x[..., :1, 0]), jnp.abs(e) * jnp.sum(x)
+
+
 def _permuted(x):
     """Rows in the order of the pivots."""
     _, pivots, order = lax.linalg.lu(_spread(lax.stop_gradient(x))[..., ::-1])
@@ -112,6 +137,10 @@ MATRICES: dict[str, tuple[Callable, Callable]] = {
     "permuted": (_matrices, _permuted),
     "symmetric_product": (_matrices, _symmetric_product),
     "qr": (_matrices, lambda x: lax.linalg.qr(_spread(x))[1]),
+    "qr_pivoted": (_matrices, _pivoted),
+    "qr_full": (_matrices, _full),
+    "ormqr": (_matrices, _rotated),
+    "tridiagonal": (_matrices, _reduced),
     "lu": (_matrices, lambda x: lax.linalg.lu(_spread(x))[0]),
     "det": (_matrices, lambda x: jnp.linalg.det(_spread(x)) / 5),
 }

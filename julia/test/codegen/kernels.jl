@@ -117,7 +117,23 @@ end
         native("(%0: $t[3,4,4]) { %1: $r[3,4], %2: $t[3,4,4], %3: $t[3,4,4] = svd %0 {full_matrices=true, compute_uv=true} return %1 }", x)
     end
     x = randn(rng, 3, 4, 2)
-    native("(%0: f64[2,4,3]) { %1: f64[2,4,4], %2: f64[2,4,3] = qr %0 {full_matrices=true} return %1 %2 }", x)
+    native("(%0: f64[2,4,3]) { %1: f64[2,4,4], %2: f64[2,4,3] = qr %0 {pivoting=false, full_matrices=true} return %1 %2 }", x)
+    for (T, t, R) in ((Float32, "f32", "f32"), (Float64, "f64", "f64"), (ComplexF32, "c64", "f32"), (ComplexF64, "c128", "f64")), flag in (true, false)
+        a, c, s = randn(rng, T, 3, 4, 2), randn(rng, T, (flag ? (2, 4) : (4, 2))..., 2), randn(rng, T, 2, 2)
+        side = flag ? "4,2" : "2,4"
+        k = flag ? 4 : 3
+        native("(%0: $t[2,4,3]) { %1: $t[2,4,$k], %2: $t[2,$k,3], %3: i32[2,3] = qr %0 {pivoting=true, full_matrices=$flag} return %1 %2 %3 }", a)
+        native("(%0: $t[2,4,3]) { %1: $t[2,4,3], %2: $t[2,3] = geqrf %0 return %1 %2 }", a)
+        native("(%0: $t[2,4,3], %1: i32[2,3]) { %2: $t[2,4,3], %3: i32[2,3], %4: $t[2,3] = geqp3 %0 %1 return %2 %3 %4 }", a, Int32[0 1; 0 0; 1 0])
+        native("(%0: $t[2,4,3], %1: $t[2,2], %2: $t[2,$side]) { %3: $t[2,$side] = ormqr %0 %1 %2 {left=$flag, transpose=$(size(a, 1) == 3)} return %3 }", a, s, c)
+        for bad in (0, NaN)
+            native("(%0: $t[2,3,3]) { %1: $t[2,3,3], %2: $R[2,3], %3: $R[2,2], %4: $t[2,2] = tridiagonal %0 {lower=$flag} return %1 %2 %3 %4 }", a[:, 1:3, :] .+ T(bad))
+        end
+    end
+    for (m, n) in ((0, 3), (3, 0))
+        native("(%0: f64[$m,$n]) { %1: f64[$m,$m], %2: f64[$m,$n], %3: i32[$n] = qr %0 {pivoting=true, full_matrices=true} return %1 %2 %3 }", zeros(n, m))
+        native("(%0: f64[$m,$n], %1: i32[$n]) { %2: f64[$m,$n], %3: i32[$n], %4: f64[0] = geqp3 %0 %1 return %2 %3 %4 }", zeros(n, m), ones(Int32, n))
+    end
     native("(%0: f64[2,4,3]) { %1: f64[2,4,3], %2: i32[2,3], %3: i32[2,4] = lu %0 return %1 %2 %3 }", x)
     native("(%0: f64[2,3,3]) { %1: c128[2,3], %2: c128[2,3,3], %3: c128[2,3,3] = eig %0 {left=true, right=true, vector_derivatives=false} return %1 %2 %3 }", x[:, 1:3, :])
     native("(%0: f64[2,3,3]) { %1: f64[2,3,3], %2: f64[2,2] = hessenberg %0 return %1 %2 }", x[:, 1:3, :])

@@ -1,4 +1,4 @@
-# LU, eigenvalues of any matrix, reflections, tridiagonal systems and solvers of the user's; as linear_algebra.jl.
+# LU, eigenvalues of any matrix, tridiagonal systems and solvers of the user's; as linear_algebra.jl.
 
 function emit_step!(::LU, s::Frame, e)
     x, A = e.inputs[1], accumulator(dtype(e.inputs[1]))
@@ -30,18 +30,6 @@ function emit_step!(::Eig, s::Frame, e)
     end
 end
 
-function emit_step!(::Hessenberg, s::Frame, e)
-    x, A = e.inputs[1], accumulator(dtype(e.inputs[1]))
-    batches, n, _ = matrix_sizes(x)
-    from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
-    some_empty(e) && return
-    f = lapack_pointer(A, :gehrd)
-    lwork, _, _ = room_needed((area, work, _, _) -> Routines.gehrd!(f, area, n, work, work, work, -1), A)
-    with_fortran(s, (A, n * n), (A, n), (A, lwork)) do area, w, scales, work
-        call!(s, Routines.hessenberg!, f, area, to..., from, w, scales, work, lwork, batches, n)
-    end
-end
-
 function emit_step!(::Schur, s::Frame, e)
     x, A, vectors = e.inputs[1], accumulator(dtype(e.inputs[1])), e[:vectors]
     (batches, n, _), R = matrix_sizes(x), real_dtype(A)
@@ -51,18 +39,6 @@ function emit_step!(::Schur, s::Frame, e)
     lwork, _, _ = room_needed((area, work, rwork, _) -> Routines.gees!(f, area, vectors ? 'V' : 'N', n, work, work, work, work, -1, rwork), A)
     with_fortran(s, (A, n * n), (A, n), (A, n * n), (A, lwork), (R, 2n)) do area, w, values, z, work, rwork
         call!(s, Routines.schur!, f, area, to[1], to[end], vectors, from, w, values, z, work, lwork, rwork, batches, n)
-    end
-end
-
-function emit_step!(::HouseholderProduct, s::Frame, e)
-    (a, scales), v, A = e.inputs, e.outputs[1], accumulator(dtype(e.inputs[1]))
-    (batches, m, n), k = matrix_sizes(a), sizes(scales)[end]
-    from, to = pointers(memory_of, s, e.inputs), memory!(s, v).pointer
-    some_empty(e) && return
-    f = lapack_pointer(A, :orgqr)
-    lwork, _, _ = room_needed((area, work, _, _) -> Routines.orgqr!(f, area, m, n, k, work, work, work, -1), A)
-    with_fortran(s, (A, m * n), (A, k), (A, lwork)) do area, w, sw, work
-        call!(s, Routines.householder_product!, f, area, to, from..., w, sw, work, lwork, batches, m, n, k)
     end
 end
 

@@ -2,7 +2,7 @@
 
 const LAPACK_PREFIX = Dict{DataType,String}(Float32 => "s", Float64 => "d", ComplexF32 => "c", ComplexF64 => "z")
 # What complex matrices call otherwise.
-const UNITARY = Dict(:orgqr => :ungqr, :syevr => :heevr)
+const UNITARY = Dict(:orgqr => :ungqr, :ormqr => :unmqr, :syevr => :heevr, :sytrd => :hetrd)
 lapack_pointer(::Type{T}, routine) where {T} = blas_pointer(Symbol(LAPACK_PREFIX[T], T <: Complex ? get(UNITARY, routine, routine) : routine))
 
 "Pointers to elements in the workspace, so many of each type, while `f` writes code."
@@ -48,19 +48,6 @@ function emit_step!(::Cholesky, s::Frame, e)
     some_empty(e) && return
     with_fortran(s, (A, n * n)) do area, w
         call!(s, Routines.cholesky!, lapack_pointer(A, :potrf), area, to, from, w, batches, n)
-    end
-end
-
-function emit_step!(::OrthogonalTriangular, s::Frame, e)
-    x, (q, r) = e.inputs[1], e.outputs
-    (batches, m, n), A, k, small = matrix_sizes(x), accumulator(dtype(x)), sizes(q)[end], min(sizes(x)[end-1:end]...)
-    from, (to_q, to_r) = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
-    some_empty(e) && return
-    geqrf, orgqr = lapack_pointer(A, :geqrf), lapack_pointer(A, :orgqr)
-    lwork = small == 0 ? 1 : room_needed((area, work, _, _) -> Routines.geqrf!(geqrf, area, m, n, work, work, work, -1), A)[1]
-    k == 0 || (lwork = max(lwork, room_needed((area, work, _, _) -> Routines.orgqr!(orgqr, area, m, k, small, work, work, work, -1), A)[1]))
-    with_fortran(s, (A, m * n), (A, m * k), (A, small), (A, lwork)) do area, w, qw, scales, work
-        call!(s, Routines.qr!, geqrf, orgqr, area, to_q, to_r, from, w, qw, scales, work, lwork, batches, m, n, k)
     end
 end
 

@@ -49,5 +49,6 @@ include("tiled_convolution.jl")
 include("fourier.jl")
 include("fortran.jl")
 include("matrices.jl")
+include("reflections.jl")
 
 end

@@ -43,6 +43,10 @@ getrf!(f, area, m, n, a, pivots) = lapack(f, area, m, n, a, m, pivots)
 gtsv!(f, area, n, columns, dl, d, du, b) = lapack(f, area, n, columns, dl, d, du, b, n)
 geqrf!(f, area, m, n, a, scales, work, lwork) = lapack(f, area, m, n, a, m, scales, work, lwork)
 orgqr!(f, area, m, n, k, a, scales, work, lwork) = lapack(f, area, m, n, k, a, m, scales, work, lwork)
+ormqr!(f, area, side, trans, m, n, k, a, lda, scales, c, work, lwork) = lapack(f, area, side, trans, m, n, k, a, lda, scales, c, m, work, lwork)
+sytrd!(f, area, triangle, n, a, d, e, scales, work, lwork) = lapack(f, area, triangle, n, a, n, d, e, scales, work, lwork)
+geqp3!(f, area, m, n, a::Ptr{<:RealElement}, order, scales, work, lwork, rwork) = lapack(f, area, m, n, a, m, order, scales, work, lwork)
+geqp3!(f, area, m, n, a::Ptr{<:Complex}, order, scales, work, lwork, rwork) = lapack(f, area, m, n, a, m, order, scales, work, lwork, rwork)
 gehrd!(f, area, n, a, scales, work, lwork) = lapack(f, area, n, 1, n, a, n, scales, work, lwork)
 
 syevr!(f, area, triangle, n, a::Ptr{T}, w, z, support, work, lwork, rwork, lrwork, iwork, liwork) where {T<:RealElement} =

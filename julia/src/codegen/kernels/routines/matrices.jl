@@ -82,40 +82,6 @@ end
     end
 end
 
-@noinline function qr!(geqrf::Ptr{Cvoid}, orgqr::Ptr{Cvoid}, area::Ptr{UInt8}, q::Ptr{T}, r::Ptr{T}, x::Ptr{T}, w::Ptr{A}, qw::Ptr{A}, scales::Ptr{A}, work::Ptr{A}, lwork::Int,
-                       batches::Int, m::Int, n::Int, k::Int) where {T,A}
-    small = min(m, n)
-    for i in 0:batches-1
-        take!(w, nth(x, i, m * n), m, n)
-        small == 0 || geqrf!(geqrf, area, m, n, w, scales, work, lwork)
-        give!((row, column) -> row <= column, nth(r, i, k * n), w, k, n, m)
-        for j in 0:m*k-1
-            put!(qw, j < m * small ? at(w, j) : zero(A), j)
-        end
-        k == 0 || orgqr!(orgqr, area, m, k, small, qw, scales, work, lwork)
-        give!(nth(q, i, m * k), qw, m, k, m)
-    end
-end
-
-@noinline function householder_product!(orgqr::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, x::Ptr{T}, scales::Ptr{T}, w::Ptr{A}, sw::Ptr{A}, work::Ptr{A}, lwork::Int,
-                                        batches::Int, m::Int, n::Int, k::Int) where {T,A}
-    for i in 0:batches-1
-        take!(w, nth(x, i, m * n), m, n)
-        give_vector!(sw, nth(scales, i, k), k)
-        orgqr!(orgqr, area, m, n, k, w, sw, work, lwork)
-        give!(nth(y, i, m * n), w, m, n, m)
-    end
-end
-
-@noinline function hessenberg!(gehrd::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, scales::Ptr{T}, x::Ptr{T}, w::Ptr{A}, sw::Ptr{A}, work::Ptr{A}, lwork::Int, batches::Int, n::Int) where {T,A}
-    for i in 0:batches-1
-        take!(w, nth(x, i, n * n), n, n)
-        gehrd!(gehrd, area, n, w, sw, work, lwork)
-        give!(nth(y, i, n * n), w, n, n, n)
-        give_vector!(nth(scales, i, n - 1), sw, n - 1)
-    end
-end
-
 @noinline function schur!(gees::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, z::Ptr{T}, vectors::Bool, x::Ptr{T}, w::Ptr{A}, values::Ptr{A}, zw::Ptr{A}, work::Ptr{A}, lwork::Int,
                           rwork::Ptr, batches::Int, n::Int) where {T,A}
     for i in 0:batches-1
