@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pybridge.errors import JuliaUnusable
 from pybridge.julia import apt_sources
@@ -141,21 +142,24 @@ def _private_apt(mirror: apt_sources.Source) -> Iterator[Callable[..., None]]:
         yield apt
 
 
-def _run(command: list[str], progress: Progress, where: str | None) -> None:
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-    said: list[str] = []
-    with subprocess.Popen(
+def talking(command: list[str], **options: Any) -> subprocess.Popen[str]:
+    """The command started, with all that it says on its standard output."""
+    return subprocess.Popen(
         command,
-        cwd=where,
-        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-    ) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
+        **options,
+    )
+
+
+def _run(command: list[str], progress: Progress, where: str | None) -> None:
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+    said: list[str] = []
+    with talking(command, cwd=where, env=environment) as process:
+        for line in process.stdout or ():
             if step := parse_status(line):
                 progress(*step)
             else:

@@ -132,15 +132,7 @@ def _by_juliapkg(report: debian.Progress) -> None:
     _require_network()
     report("juliapkg installs Julia and its packages", None)
     command = [sys.executable, "-u", "-c", "import juliapkg; juliapkg.resolve()"]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
-        assert process.stdout is not None
+    with debian.talking(command) as process:
         said: list[str] = []
         for line in _until_silent(process):
             said.append(line.replace("[juliapkg]", "").strip())

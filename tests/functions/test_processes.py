@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
 
+import processes
 import pytest
 
 from pybridge import julia
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 SECONDS = float(os.environ.get("PYBRIDGE_STRESS_SECONDS", "5"))
 
-_PRELUDE = """
-import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
+_IMPORTS = """
 import threading, time
 import numpy as np
 """
 
 
 def run(code: str, timeout: float = 240, **variables: str) -> str:
-    path = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
-    done = subprocess.run(
-        [sys.executable, "-c", _PRELUDE + textwrap.dedent(code)],
-        env={**os.environ, "PYTHONPATH": path, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    assert done.returncode == 0, (
-        f"exit status {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
-    )
-    return done.stdout
+    return processes.run(_IMPORTS + textwrap.dedent(code), timeout=timeout, **variables)
 
 
 @pytest.fixture

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 
+import processes
 import pytest
-from processes import fine, run, start
+from processes import fine
 
 CPUINFO = Path("/proc/cpuinfo")
 WIDE = CPUINFO.is_file() and " avx2 " in CPUINFO.read_text()
@@ -20,6 +22,22 @@ x = np.random.default_rng(1).uniform(-1, 1, (512, 1024)).astype(np.float32)
 heavy = jax.jit(lambda x: rows(jnp.tanh(x @ jnp.ones((1024, 1024), jnp.float32) / 1024)).sum())
 expected = float(heavy(x))
 """
+
+IMPORTS = """
+import functools, sys, threading, time
+import jax, jax.numpy as jnp, numpy as np
+import pybridge as pb
+from pybridge import julia, native
+"""
+
+
+def start(code, *arguments, **variables):
+    return processes.start(IMPORTS + textwrap.dedent(code), *arguments, **variables)
+
+
+def run(code, *arguments, **variables):
+    return fine(start(code, *arguments, **variables))
+
 
 IN_JULIA = """
 def in_julia(code):
@@ -153,7 +171,7 @@ def test_exits_with_kernels_in_flight():
     """The loop alone would run for minutes: its next kernel is refused, which ends it."""
     for first in range(0, EXITS, 2):
         for process in [start(IN_FLIGHT, str((first + k) % 7 * 0.02)) for k in range(2)]:
-            assert fine(process, 120) == "leaving\n"
+            assert fine(process) == "leaving\n"
 
 
 def test_a_call_after_julias_exit_is_refused():

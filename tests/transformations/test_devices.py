@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import textwrap
 
+import processes
 import pytest
 
 COMMON = """
@@ -27,15 +25,8 @@ same = lambda y, z: jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, r
 
 
 def run(code: str, execute: str) -> None:
-    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    done = subprocess.run(
-        [sys.executable, "-c", COMMON + textwrap.dedent(code), execute],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
+    flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+    processes.run(COMMON + textwrap.dedent(code), execute, **flags)
 
 
 @pytest.mark.parametrize("execute", ["julia", "xla"])

@@ -12,10 +12,10 @@ function calls(f, types)
     filter(line -> occursin(r"\b(call|invoke)\b", line) && !occursin(PAUSE, line), split(code, '\n'))
 end
 function callee(line)
-    named = match(r"\b(?:call|invoke)\b[^@%(]*(?:\{[^}]*\}\*{0,3}|\[[^\]]*\]|[^@%(])*@\"?([^\"(]+)\"?\(", line)
-    named !== nothing && return String(named[1])
-    occursin(r" asm ", line) && return "asm"       # the thread's own memory, where Julia's heap begins
-    occursin(r"inttoptr|call [^@]*%\w+\(", line) ? "pointer" : error("a call that this test does not understand: $line")
+    # The callee stands before its arguments: a name, or a value that is called.
+    found = match(r"\b(?:call|invoke)\b.*?(?:@\"?([^\"(]+)\"?\(|%[\w.]+\(|inttoptr|( asm ))", line)
+    found === nothing && error("a call that this test does not understand: $line")
+    found[1] !== nothing ? String(found[1]) : found[2] !== nothing ? "asm" : "pointer"      # asm: the thread's own memory, where Julia's heap begins
 end
 
 # Julia checks the address of each C function called through a pointer, and throws if it is null, which none of ours is.
