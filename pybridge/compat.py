@@ -385,13 +385,17 @@ def by_marks(eqn):
 
 
 def is_saveable(policy: Policy, eqn) -> bool:
-    """Whether the equation's results may be kept. Of a call those of its equations are asked about."""
-    if any(True for _ in core.jaxprs_in_params(eqn.params)) or eqn.primitive.name in _CUSTOM:
-        return False
-    return _allows(policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params))
+    """Whether the equation's results may be kept."""
+    return not is_opened(eqn) and _allows(policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params))
 
 
-_CUSTOM = ("custom_jvp_call", "custom_vjp_call")
+def is_opened(eqn) -> bool:
+    """Whether policies are asked about the equations inside, as of calls and control flow."""
+    return eqn.primitive in partial_eval.partial_eval_jaxpr_custom_rules or eqn.primitive.name in _BY_JVP
+
+
+_BY_JVP = ("custom_jvp_call", "custom_vjp_call", "composite")
+"""Of which the JVP, which comes first, leaves what is inside."""
 
 
 def _allows(answer: Any) -> bool:

@@ -228,8 +228,11 @@ class Lowering:
             if eqn.outvars and all(compat.is_float0(v.aval) for v in eqn.outvars):
                 continue  # integers have no tangents: what is computed of them stands for nothing
             self.source = compat.user_source(eqn.source_info) or self.source
-            outputs = self.equation(eqn, [read(v) for v in eqn.invars])
-            levels = compat.saveable_levels(self.policies, eqn)
+            policies, operands = self.policies, [read(v) for v in eqn.invars]
+            self.policies = policies if compat.is_opened(eqn) else ()
+            outputs = self.equation(eqn, operands)
+            self.policies = policies
+            levels = compat.saveable_levels(policies, eqn)
             if levels:
                 outputs = [self.append("saveable", [a], [a.type], levels=levels)[0] for a in outputs]
             env.update(zip(eqn.outvars, outputs, strict=True))

@@ -22,6 +22,7 @@ EXACT = {
     "dots without batches": POLICIES.dots_with_no_batch_dims_saveable,
     "these names": POLICIES.save_only_these_names("activation"),
     "both": POLICIES.save_from_both_policies(DOTS, POLICIES.save_only_these_names("activation")),
+    "own": lambda prim, *_, **params: prim.name in ("scatter-add", "custom_linear_solve"),
 }
 # These allow as well what only JAX's rules compute, such as the cosine in the derivative of sin: here its
 # argument is kept.
@@ -56,6 +57,13 @@ def invariant(step):
     return lambda w, x: jnp.sum(lax.scan(lambda c, _: (c * step(x, w[0]), None), x, None, length=5)[0])
 
 
+def solved(w, x):
+    """Operations with functions, which are no calls: what they give may be kept."""
+    y = jnp.sin(x).at[jnp.array([0, 1, 1])].add(jnp.cos(x[:3]))
+    z = jnp.linalg.solve(3 * jnp.eye(8) + w[1] * jnp.mean(y), jnp.sin(y.T))
+    return jnp.sum(jnp.sin(jnp.exp(y) @ w[0])) + jnp.sum(jnp.sin(z))
+
+
 PLACES = {
     "plain": lambda p: remat(twice(layer), policy=p),
     "in a scan's body": lambda p: scan(remat(layer, policy=p)),
@@ -71,6 +79,7 @@ PLACES = {
     "in one that forbids": lambda p: remat(twice(remat(layer, policy=p)), policy=NOTHING),
     "in one that keeps products": lambda p: remat(twice(remat(layer, policy=p)), policy=DOTS),
     "around a scan of those that forbid": lambda p: remat(scan(remat(layer, policy=NOTHING)), policy=p),
+    "around a solution": lambda p: remat(solved, policy=p),
     "around a vmap": lambda p: remat(vmap(twice(layer)), policy=p),
     "in a vmap": lambda p: vmap(remat(twice(layer), policy=p)),
     "around a scan, in a vmap": lambda p: vmap(remat(scan(layer), policy=p)),
