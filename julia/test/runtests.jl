@@ -6,7 +6,7 @@ include("harness.jl")
 const FILES = ["harness_test", "codegen/harness_test", "codegen/kernels", "codegen/products", "codegen/hoist", "codegen/plain", "codegen/linked", "codegen/derived", "codegen/nests", "codegen/assemble", "functions/trees", "functions/calls", "math/accuracy", "math/native", "rules/elementwise", "rules/shape", "rules/slicing", "rules/gather", "rules/scatter",
                "rules/reductions", "rules/cumulative", "rules/bitcast", "rules/sorting", "rules/dot", "rules/convolution", "rules/reduce_window", "rules/triangular_solve", "rules/cholesky",
                "rules/eigh", "rules/qr", "rules/svd", "rules/lu", "rules/eig", "rules/reflections", "rules/tridiagonal_solve", "rules/linear_solve", "rules/threefry", "rules/fourier", "rules/generators", "rules/remat", "rules/custom",
-               "rules/cond", "rules/scan", "rules/while", "transforms/partial_eval", "transforms/accumulate", "transforms/roll", "transforms/recompute", "transforms/optimize", "dims", "text", "serve", "ffi/handler", "ffi/heap", "ffi/pages", "ffi/pool"]
+               "rules/cond", "rules/scan", "rules/while", "transforms/partial_eval", "transforms/accumulate", "transforms/roll", "transforms/recompute", "transforms/min_cut", "transforms/optimize", "dims", "text", "serve", "ffi/handler", "ffi/heap", "ffi/pages", "ffi/pool"]
 
 # Each file is a module of its own, which has what harness.jl defines and imports.
 const SHARED = [n for n in names(Main; all = true, imported = true) if isdefined(Main, n) && !startswith(string(n), '#') && !(n in names(Core)) && n !== :Main]

@@ -21,7 +21,7 @@ remainder(a, b) = NumberMath.rem(a, b)
 remainder(a::T, b::T) where {T<:Signed} = ifelse(b == 0, a, Core.Intrinsics.srem_int(a, harmless(b)))
 remainder(a::T, b::T) where {T<:Unsigned} = ifelse(b == 0, a, Core.Intrinsics.urem_int(a, harmless(b)))
 
-binary(:div, quotient; tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y / b))),
+binary(:div, quotient; tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y * (1 / b)))),
        transpose = (ȳ, a, b) -> islinear(b) ? throw(UnsupportedPrimitive("div", "is not linear in its denominator", "")) : (ȳ / b, nothing))
 # a = trunc(a/b)·b + rem.
 truncated(q::Traced) = sign(q) * floor(abs(q))

@@ -51,7 +51,7 @@ function jvp(op::Scan, b, eqn, x, ẋ)
     end
     n = length(body.inputs)
     # Each residual of the body is kept for every step.
-    forward_body = accumulated(forward_body, forward_body.inputs[n+1:end])
+    forward_body = simplified(accumulated(forward_body, forward_body.inputs[n+1:end]))
     primal_inputs = operand_parts(eqn.attrs, forward_body.inputs[1:n])
     tangents = forward_body.inputs[n+1:end]
     nc, nk = count(active_consts), count(active_carry)
@@ -77,6 +77,9 @@ function partial_eval(op::Scan, eqn, known)
     hoisted, eqn, known = hoist_invariants(eqn, known)
     split, known = settled(partial_eval, eqn, known)
     known_consts, known_carry, known_xs = operand_parts(eqn.attrs, known)
+    # Constants and slices are there in any case.
+    free = vcat(trues(count(known_consts)), falses(count(known_carry)), trues(count(known_xs)))
+    split = packed(fewer_residuals(split, free), free)
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     carries, ys = result_parts(eqn.attrs, eqn.outputs)
     known_ys = split.isknown[eqn[:carry]+1:end]
@@ -204,4 +207,14 @@ function prune(op::Scan, eqn, used)
     trimmed = copy_program(with(pruned; inputs = body.inputs[keep]))
     [Equation(op, eqn.inputs[keep], eqn.outputs[vcat(used_carry, used_ys)],
               scan_attrs(eqn, trimmed, count(consts), count(used_carry)), eqn.source)]
+end
+
+# What the body gives twice is stacked once.
+function distinct_results(op::Scan, eqn)
+    m, results = eqn[:carry], eqn[:body].outputs
+    first_ = [k <= m ? k : m + findfirst(a -> a === results[k], results[m+1:end]) for k in eachindex(results)]
+    kept = sort!(unique(first_))
+    length(kept) == length(results) && return eqn, eachindex(results)
+    body = with(eqn[:body]; outputs = results[kept])
+    with(eqn; outputs = eqn.outputs[kept], attrs = scan_attrs(eqn, body, eqn[:consts], m)), [findfirst(==(k), kept) for k in first_]
 end

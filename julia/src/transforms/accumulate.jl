@@ -78,6 +78,8 @@ end
 function multiple(::Val{:div}, pass, e, x, y)
     ismoving(pass, y) && return nothing
     m = as_multiple(pass, x)
+    # Rather one division where the factor is known than one wherever it is applied.
+    y isa Var && isempty(shape(y)) && isone_literal(m.factor) && return Multiple(factor(pass, :div, m.factor, y), m.base, nothing)
     scaled(pass, e, m, factor(pass, :div, m.factor, y))
 end
 multiple(::Val{:add}, pass, e, x, y) = combined(:add, pass, e, x, y)

@@ -93,6 +93,8 @@ function simpler(pass::SimplifyPass, e::Equation)
         replacement isa Atom && aval(replacement) == aval(e.outputs[1]) && return Atom[replacement]
     end
     inlinable(e) && return inline_body!(pass, e)
+    distinct, place = distinct_results(e.op, e)
+    distinct === e || return simpler(pass, distinct)[place]
     mergeable(e.op) || return append_equation!(pass, e)
     key = computation(e)
     haskey(pass.seen, key) ? pass.seen[key] : (pass.seen[key] = append_equation!(pass, e))
@@ -142,6 +144,12 @@ iscommutative(op::Elementwise) = op.name in (:add, :mul, :max, :min, :and, :or, 
 "Whether equal equations may be one: what is rematerialised is meant to be computed twice, and a user's own rule stays as it stands."
 mergeable(op::Primitive) = true
 mergeable(::Union{Remat,Custom}) = false
+
+"""
+    distinct_results(op, eqn) -> (equation, places)
+
+The equation without results that equal others, and for each result the place of what it equals among those that are left."""
+distinct_results(op::Primitive, e) = e, eachindex(e.outputs)
 
 "Equations whose bodies need not be bodies: rematerialisation without a barrier."
 inlinable(e::Equation) = e.op isa Remat && !e[:barrier]
