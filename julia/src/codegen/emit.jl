@@ -6,8 +6,8 @@ const Result = Union{Storage,Number}
     emit_program!(g, program, inputs, targets) -> results
 
 Writes the code of a Program whose inputs are stored so. Results of rank 0 come as registers or numbers; the others are in `targets`."""
-function emit_program!(g::Generator, p::Program, inputs, targets)
-    s, schedule_ = Frame(g), plan(p)
+function emit_program!(g::Generator, p::Program, inputs, targets; schedule_ = plan(p))
+    s = Frame(g, schedule_)
     for (v, x) in zip(p.inputs, inputs)
         s.storages[v] = x
     end
@@ -70,7 +70,7 @@ function emit_stage!(s::Frame, stage::NestStage)
         isreduction(e) ? push!(reduces, reduction!(s, v, e, stage.domain, wide)) : (roots[v] = e)
     end
     for (v, e) in stage.roots
-        haskey(roots, v) && push!(stores, whole_store(memory!(s, v), v))
+        haskey(roots, v) && push!(stores, whole_store(place!(s, v, stage), v))
     end
     emit_nest!(s, stage.domain, stores, reduces; roots = roots)
     for (v, m, part) in wide

@@ -19,7 +19,8 @@ function flatten_into!(b::Builder, env::Environment, p::Program)
     end
 end
 
-function flatten_equation!(op::Primitive, b, e, x)
+flatten_equation!(op::Primitive, b, e, x) = keep_equation!(b, e, x)
+function keep_equation!(b, e, x)
     outputs = fresh(e.outputs)
     push!(b.equations, with(e; inputs = x, outputs = outputs, attrs = flattened_bodies(e.attrs)))
     outputs
@@ -38,3 +39,12 @@ end
 flatten_equation!(::Custom, b, e, x) = flatten_call!(b, e[:call], x)
 flatten_equation!(::Remat, b, e, x) = flatten_call!(b, e[:body], x)
 flatten_equation!(::Union{OptimizationBarrier,Saveable}, b, e, x) = x
+
+# A number times an array, as the transposes of inner products are.
+function flatten_equation!(op::DotGeneral, b, e, x)
+    k = findfirst(isscalar, x)
+    y, T = k === nothing ? nothing : x[3-k], dtype(e.outputs[1])
+    (k === nothing || T === Bool || !all(a -> dtype(a) === T, x)) && return keep_equation!(b, e, x)
+    factor = x[k] isa Literal || isscalar(y) ? x[k] : emit(b, :broadcast_in_dim, x[k]; shape = shape(y), dims = Int[])
+    [emit(b, :mul, factor, y)]
+end

@@ -84,8 +84,9 @@ struct Frame
     last::IdDict{Var,Int}               # the last stage that reads a variable's memory
     now::Ref{Int}                       # the stage being written
     dying::VarSet                       # the operands that nobody reads after it
+    plan::Any                           # nothing where there is no Program, only parts of an equation
 end
-Frame(g::Generator) = Frame(g, IdDict(), IdDict(), IdDict(), IdDict(), IdDict(), Ref(0), VarSet())
+Frame(g::Generator, plan = nothing) = Frame(g, IdDict(), IdDict(), IdDict(), IdDict(), IdDict(), Ref(0), VarSet(), plan)
 
 storage(s::Frame, v::Var) = s.storages[v]
 isinmemory(s::Frame, v::Var) = get(s.storages, v, nothing) isa Memory

@@ -1,0 +1,54 @@
+# Arrays computed in the memory of one of their operands, where each element of that is read for the last time when the new one is written.
+
+"Whether a nest reads `u`'s elements only at the place of the element that it computes."
+function reads_in_place(stage::NestStage, u::Var, plan::Plan)
+    found, elsewhere = false, false
+    for e in stage_equations(stage)
+        each_leaf(e.inputs, plan.producer, plan.memory; here = isreduction(e) || ispointwise(e.op)) do v, here
+            v === u || return
+            found = true
+            elsewhere |= !here
+        end
+    end
+    found && !elsewhere
+end
+
+"""
+Whether a loop's body may write the new value `y` of a carried array over the old one, `u`: a loop nest computes `y`, reads `u` at no other
+place, and nothing reads `u` afterwards."""
+function updates_in_place(body::Program, plan::Plan, u::Var, y::Atom)
+    y isa Var && y !== u && !isscalar(u) && !any(a -> a === u, body.outputs) && count(a -> a === y, body.outputs) == 1 || return false
+    k = findfirst(stage -> stage isa NestStage && any(root -> root[1] === y && !isreduction(root[2]), stage.roots), plan.stages)
+    k === nothing || any(e -> isalias(e) && e.inputs[1] === u, body.equations) && return false
+    last = get(plan.last, u, 0)
+    k !== nothing && (last < k || last == k && reads_in_place(plan.stages[k], u, plan))
+end
+
+"Memory for a result of a nest: where it is wanted, or else that of an operand which it replaces, or new."
+function place!(s::Frame, v::Var, stage::NestStage)
+    haskey(s.targets, v) && return memory!(s, v)
+    for u in operands_in_memory(s, stage)
+        can_replace(s, v, u, stage) || continue
+        share_memory!(s, v, u)
+        return s.storages[v] = Memory(storage(s, u).pointer, aval(v), true)
+    end
+    memory!(s, v)
+end
+
+function operands_in_memory(s::Frame, stage::NestStage)
+    found = Var[]
+    for e in stage_equations(stage)
+        each_leaf((u, _) -> isinmemory(s, u) && !(u in found) && push!(found, u), e.inputs, s.plan.producer, s.plan.memory)
+    end
+    found
+end
+can_replace(s::Frame, v::Var, u::Var, stage) =
+    aval(u) == aval(v) && is_read_last(s, u) && reads_in_place(stage, u, s.plan)
+
+"Whether this stage is the last to read a variable in the workspace, and nothing else in the same memory is read now or later."
+function is_read_last(s::Frame, u::Var)
+    o = owner(s, u)
+    last(x) = get(s.plan.last, x, 0)
+    !s.generator.plain && haskey(s.parts, o) && last(u) <= s.now[] &&
+        all(x -> x === u || owner(s, x) !== o || last(x) < s.now[], Iterators.flatten(((o,), keys(s.aliases))))
+end
