@@ -29,6 +29,12 @@ like(rng, x::AbstractArray) = normal(rng, eltype(x), reverse(size(x)))
 rowmajor(x::AbstractArray) = permutedims(x, ndims(x):-1:1)
 rowmajor(x::AbstractVector) = x
 
+"Processor time that `f()` takes at best, in seconds: other processes do not count, and a collection more or less hardly does."
+function least_seconds(f)
+    clock() = ccall(:clock, Clong, ()) / 1e6
+    minimum((start = clock(); f(); clock() - start) for _ in 1:4)
+end
+
 run(p::Program, x) = JaxprAD.evaluate(p, collect(Any, x))
 
 # A tangent space element is a vector of arrays.
