@@ -22,8 +22,10 @@ twice the rival's time. Each result of pybridge's is compared with JAX's in floa
 
 *First result* is what the first call takes, with Julia started: tracing, derivatives and all compilation.
 The rows of new processes start with the interpreter: their time is that first result, imports and Julia's
-start included. *Error* is pybridge's against float64, relative to the largest element. *Memory* is that of
-results and temporary buffers by `compiled.memory_analysis()`; the workspace of a native kernel is in it.
+start included. `x*g` moves as much memory as the VJP beside it, two arrays in and one out: where what is
+required is less than its time, memory does not let any derivative get there. *Error* is pybridge's against
+float64, relative to the largest element. *Memory* is that of results and temporary buffers by
+`compiled.memory_analysis()`; the workspace of a native kernel is in it.
 """
 
 
