@@ -58,6 +58,11 @@ class Python:
         kept = {key: value for key, value in self.environment.items() if key not in names}
         return replace(self, environment=kept)
 
+    @property
+    def with_no_choice(self) -> Python:
+        """Without what the user may have said about which Julia to take."""
+        return self.without("PYBRIDGE_JULIA", "PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT")
+
     def start(self, code: str, *arguments: str) -> subprocess.Popen[str]:
         prelude = _INTERRUPTIBLE + ("" if self.whole else _RUNTIME_ONLY)
         return subprocess.Popen(

@@ -38,7 +38,7 @@ def test_a_healthy_machine(python: Python) -> None:
 
 
 def test_no_julia(python: Python) -> None:
-    healthy, rows = _examined(python.without("PYBRIDGE_JULIA").with_(PATH="/nonexistent"))
+    healthy, rows = _examined(python.with_no_choice.with_(PATH="/nonexistent"))
     assert not healthy
     assert rows["Julia"]["state"] == "missing" and rows["Julia"]["remedy"].startswith("pybridge setup")
     assert rows["engine transpose"]["state"] == "missing" and rows["engine jax"]["state"] == "ok"
@@ -84,10 +84,7 @@ def test_a_doctor_that_stumbles_still_reports(python: Python) -> None:
 
 @pytest.mark.parametrize("form", ["str(report)", "render(report)"])
 def test_it_prints(form: str, python: Python) -> None:
-    said = (
-        python.without("PYBRIDGE_JULIA")
-        .with_(PATH="/nonexistent", COLUMNS="200")
-        .run(f"""
+    said = python.with_no_choice.with_(PATH="/nonexistent", COLUMNS="200").run(f"""
         import io, rich.console
         from pybridge.doctor import doctor
         def render(report):
@@ -97,7 +94,6 @@ def test_it_prints(form: str, python: Python) -> None:
         report = doctor()
         print({form})
     """)
-    )
     text = said.fine()
     for name in [*NAMES, *PLACES, "pybridge setup"]:
         assert name in text

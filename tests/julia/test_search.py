@@ -45,7 +45,7 @@ def test_an_unusable_julia_is_one_error_with_path_version_and_remedy(
     script, version, reason = FAKES[kind]
     fake = fake_julia(script)
     if place == "PATH":
-        said = python.without("PYBRIDGE_JULIA").with_(PATH=f"{fake.parent}:/bin").run(ASK)
+        said = python.with_no_choice.with_(PATH=f"{fake.parent}:/bin").run(ASK)
     else:
         said = python.with_(PYBRIDGE_JULIA=str(fake)).run(ASK)
     text = said.fine()
@@ -64,7 +64,7 @@ def test_a_julia_that_hangs_is_given_up(fake_julia: Callable[[str], Path]) -> No
 
 
 def test_no_julia_at_all(python: Python) -> None:
-    text = python.without("PYBRIDGE_JULIA").with_(PATH="/nonexistent").run(ASK).fine()
+    text = python.with_no_choice.with_(PATH="/nonexistent").run(ASK).fine()
     assert text.startswith("JuliaNotFound") and "pybridge setup" in text
     for place in ("PYBRIDGE_JULIA", "started by juliacall", "juliacall's choice", "PATH"):
         assert f"{place}: " in text
@@ -100,7 +100,7 @@ def test_an_explicit_setting_is_never_passed_over(python: Python, fake_julia: Ca
 
 
 def test_the_order_and_the_reasons(python: Python) -> None:
-    said = python.without("PYBRIDGE_JULIA").run("""
+    said = python.with_no_choice.run("""
         from pybridge.julia import find
         for step in find().steps:
             assert step.reason and (step.julia is None) == (step.outcome != "chosen")
