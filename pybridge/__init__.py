@@ -22,6 +22,7 @@ from .errors import (
     SideEffectError,
     TracingError,
     UnknownOption,
+    UnsupportedJax,
     UnsupportedPrimitive,
 )
 from .exporting import export
@@ -51,6 +52,7 @@ __all__ = [
     "SideEffectError",
     "TracingError",
     "UnknownOption",
+    "UnsupportedJax",
     "UnsupportedPrimitive",
     "bridge",
     "compare",

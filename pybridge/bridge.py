@@ -10,9 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from . import compat
 from .engines import ENGINES, Engine, Options
 from .errors import ArgumentError, UnknownOption
+from .frontend import jaxprs
 from .pieces import Pieces, in_pieces
 from .program import Program
 from .tracing import check_bound, closed_trace, lowered, program_name, static_positions
@@ -139,13 +139,13 @@ class _Bridged:
         leaves, tree = jax.tree.flatten((dynamic, kwargs))
         leaves = [_array(i, x) for i, x in enumerate(leaves)]
         fixed = tuple(_hashable(i, args[i]) for i in self.static if i < len(args))
-        key = (tree, tuple(compat.signature(x) for x in leaves), fixed, compat.trace_context())
+        key = (tree, tuple(jaxprs.signature(x) for x in leaves), fixed, jaxprs.trace_context())
         if key not in self.traces:
             missing = self.engine.unavailable()
             if missing is not None:
                 raise missing
             traced = self._traced(args, kwargs)
-            if compat.any_tracer(traced.constants):
+            if jaxprs.any_tracer(traced.constants):
                 return traced, leaves  # constants of an outer trace must not outlive it
             self.traces[key] = traced
         return self.traces[key], leaves

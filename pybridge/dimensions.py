@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import jax.export
 
-from . import compat
 from .errors import ArgumentError, ProgramTypeError
+from .frontend import internals
 from .numerals import DTYPES
 from .program import Dim, SymDim, TensorType
 
@@ -36,14 +36,18 @@ _OPERATORS = {
 _FUNCTIONS = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,
-    "max": compat.max_dim,
-    "min": compat.min_dim,
+    "max": internals.max_dim,
+    "min": internals.min_dim,
 }
+
+
+def is_symbolic(size: Any) -> bool:
+    return internals.is_dim(size) and not internals.is_constant_dim(size)
 
 
 def to_dim(size: Any) -> Dim:
     """An int as it is; one of jax.export's symbolic sizes as a `SymDim`."""
-    return SymDim(str(size)) if compat.is_symbolic_dim(size) else int(size)
+    return SymDim(str(size)) if is_symbolic(size) else int(size)
 
 
 class Dimensions:

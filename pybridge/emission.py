@@ -14,9 +14,10 @@ import jax
 import numpy as np
 from jax import lax
 
-from . import compat, keys
+from . import keys
 from .dimensions import Dimensions
 from .errors import ArgumentError, ProgramTypeError, UnsupportedPrimitive
+from .frontend import devices
 from .numerals import COMPLEX, DTYPES, dtype_name
 from .primitives import TABLE
 from .program import Equation, Literal, Program, SymDim, TensorType
@@ -36,7 +37,7 @@ def to_jax(program: Program) -> Callable[..., Arrays]:
     def call(*args) -> Arrays:
         arrays = _arguments(program, args)
         dims = Dimensions(program.input_types, [x.shape for x in arrays])
-        return _evaluate(program, arrays, _Context(dims, compat.varying_together(arrays)))
+        return _evaluate(program, arrays, _Context(dims, devices.varying_together(arrays)))
 
     call.__name__ = call.__qualname__ = program.name or "program"
     return call
@@ -118,7 +119,7 @@ class _Context:
     depth: int = 0
 
     def spread(self, x: Any) -> Any:
-        return compat.varying_over(x, self.axes)
+        return devices.varying_over(x, self.axes)
 
 
 def _evaluate(program: Program, args: Sequence[Any], context: _Context) -> Arrays:

@@ -18,8 +18,9 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import compat, native, primitive, transforms
+from . import native, primitive, transforms
 from .errors import EngineUnavailable, EnzymeError, NotDifferentiable
+from .frontend import devices
 from .functions.making import as_julia_error
 from .numerals import DTYPES
 from .program import Program, TensorType
@@ -102,12 +103,12 @@ def _derivative_impl(*args, d):
 
 @enzyme_call_p.def_abstract_eval
 def _call_types(*avals, program):
-    return [compat.result_aval(t.shape, DTYPES[t.dtype], avals) for t in program.output_types]
+    return [devices.result_aval(t.shape, DTYPES[t.dtype], avals) for t in program.output_types]
 
 
 @enzyme_derivative_p.def_abstract_eval
 def _derivative_types(*avals, d):
-    return [compat.result_aval((*d.batch, *t.shape), DTYPES[t.dtype], avals) for t in d.results]
+    return [devices.result_aval((*d.batch, *t.shape), DTYPES[t.dtype], avals) for t in d.results]
 
 
 def _lower_call(ctx, *operands, program):
@@ -133,7 +134,7 @@ def _target(d: Derivative) -> str:
 
 
 def _refuse_export(ctx, program: Program) -> None:
-    if compat.is_export(ctx):
+    if devices.is_export(ctx):
         raise EngineUnavailable(
             f'{program.name} runs by engine="enzyme" as native code, which no export can hold'
         )
@@ -217,7 +218,7 @@ def _derivative_transpose(cotangents: Sequence[Any], *args, d: Derivative):
         back = replace(back, marks=(*d.marks[:n], *(whole for g in given if g)))
     found = derivative(back, *args[:n], *(ct for ct, g in zip(cotangents, given, strict=True) if g))
     linear = [
-        compat.varying_like(_summed(y, d.mark(k)), x.aval) if ad.is_undefined_primal(x) else None
+        devices.varying_like(_summed(y, d.mark(k)), x.aval) if ad.is_undefined_primal(x) else None
         for k, (x, y) in enumerate(zip(args[n:], found, strict=True), n)
     ]
     return [None] * n + linear

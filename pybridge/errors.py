@@ -31,6 +31,10 @@ class UnknownOption(PyBridgeError, ValueError):
     """An engine, execute mode or other option that does not exist."""
 
 
+class UnsupportedJax(PyBridgeError, ImportError):
+    """The installed JAX is older than pybridge supports, or has moved what pybridge takes from it."""
+
+
 class EngineUnavailable(PyBridgeError):
     """The engine exists but cannot work here; the message says what to install."""
 

@@ -1,7 +1,6 @@
 """Random keys, which JAX types as arrays of their own kind, as the raw unsigned integers that Programs hold.
 
 A key of shape (n,) is raw data of shape (n, 2), say: the last axis belongs to the key's implementation.
-Like compat.py, this takes from JAX's private modules. Tried on JAX 0.10.2.
 """
 
 from __future__ import annotations
@@ -15,13 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax._src import core
-from jax._src.random import core as samplers
-from jax._src.random import philox2x32, philox4x32, prng, threefry4x32
 from jax.extend.random import threefry2x32_p
 
-from . import compat
 from .errors import UnsupportedPrimitive
+from .frontend import internals, jaxprs
 
 
 def is_key(x: Any) -> bool:
@@ -38,14 +34,14 @@ def raw(x: Any) -> Any:
 
 
 def raw_aval(aval: Any) -> Any:
-    return core.physical_aval(aval) if is_key(aval) else aval
+    return internals.physical_aval(aval) if is_key(aval) else aval
 
 
 def restored(x: Any, aval: Any) -> Any:
     """An array of a Program as what JAX traced in its place: keys, or an array of that weak type."""
     if is_key(aval):
-        return prng.random_wrap(x, impl=aval.dtype._impl)
-    return compat.with_weak_type(x, aval.weak_type)
+        return internals.random_wrap(x, impl=aval.dtype._impl)
+    return jaxprs.with_weak_type(x, aval.weak_type)
 
 
 def threefry2x32(key1, key2, x1, x2):
@@ -58,44 +54,44 @@ def threefry2x32(key1, key2, x1, x2):
 def moves_keys(eqn) -> bool:
     """Whether the equation moves keys about as it would numbers: slicing, stacking, selecting ..."""
     return any(is_key(v.aval) for v in (*eqn.invars, *eqn.outvars)) and not any(
-        core.jaxprs_in_params(eqn.params)
+        jaxprs.bodies(eqn)
     )
 
 
-def moved_data(eqn) -> compat.ClosedJaxpr:
+def moved_data(eqn) -> jaxprs.ClosedJaxpr:
     """The same movement of the keys' data: the operation, mapped over the data's last axis."""
     axes = [-1 if is_key(v.aval) else None for v in eqn.invars]
     operation = functools.partial(eqn.primitive.bind, **eqn.params)
     return _traced(eqn, jax.vmap(operation, in_axes=axes, out_axes=-1) if any(axes) else operation)
 
 
-def random_jaxpr(eqn) -> compat.ClosedJaxpr:
+def random_jaxpr(eqn) -> jaxprs.ClosedJaxpr:
     """An operation on keys, or a hash, as JAX itself computes it."""
     return _traced(eqn, functools.partial(_DEFINITIONS[eqn.primitive.name], eqn))
 
 
-def _traced(eqn, f: Callable) -> compat.ClosedJaxpr:
+def _traced(eqn, f: Callable) -> jaxprs.ClosedJaxpr:
     avals = [raw_aval(v.aval) for v in eqn.invars]
     return jax.make_jaxpr(f)(*(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals))
 
 
 def _seed(eqn, seeds):
-    return prng.random_seed_impl_base(seeds, **eqn.params)
+    return internals.random_seed_impl_base(seeds, **eqn.params)
 
 
 def _split(eqn, data):
     aval = eqn.invars[0].aval
-    return prng.random_split_impl_base(aval.dtype._impl, data, aval.ndim, **eqn.params)
+    return internals.random_split_impl_base(aval.dtype._impl, data, aval.ndim, **eqn.params)
 
 
 def _fold_in(eqn, data, numbers):
     aval = eqn.invars[0].aval
-    return prng.random_fold_in_impl_base(aval.dtype._impl, data, numbers, aval.shape)
+    return internals.random_fold_in_impl_base(aval.dtype._impl, data, numbers, aval.shape)
 
 
 def _bits(eqn, data):
     aval = eqn.invars[0].aval
-    return prng.random_bits_impl_base(aval.dtype._impl, data, aval.ndim, **eqn.params)
+    return internals.random_bits_impl_base(aval.dtype._impl, data, aval.ndim, **eqn.params)
 
 
 def _gamma(eqn, data, a):
@@ -104,12 +100,12 @@ def _gamma(eqn, data, a):
 
     @jax.custom_jvp
     def sample(data, a):
-        return samplers._gamma_impl(prng.random_wrap(data, impl=impl), a, **eqn.params, use_vmap=True)
+        return internals.gamma_impl(internals.random_wrap(data, impl=impl), a, **eqn.params, use_vmap=True)
 
     @sample.defjvp
     def rule(primals, tangents):
         y = sample(*primals)
-        return y, tangents[1] * samplers._gamma_grad(y, primals[1], **eqn.params)
+        return y, tangents[1] * internals.gamma_grad(y, primals[1], **eqn.params)
 
     return sample(data, a)
 
@@ -137,7 +133,7 @@ def _bit_generator(eqn, state):
     blocks = lax.iota(np.uint32, -(-count // 4))
     low, carry = _sum(counter, blocks)
     high, _ = _sum(key, carry.astype(np.uint32))
-    drawn = philox4x32._philox4x32_lowering(*key, *low, *high)
+    drawn = internals.philox4x32_lowering(*key, *low, *high)
     bits = jnp.stack(drawn, axis=1).reshape(-1)[:count]
     if np.dtype(dtype) == np.uint64:
         bits = lax.bitcast_convert_type(bits.reshape(size, 2), np.uint64)
@@ -166,9 +162,9 @@ _DEFINITIONS = {
     "random_bits": _bits,
     "random_gamma": _gamma,
     "iota_2x32_shape": _counters,
-    "threefry4x32": _of_words(threefry4x32._threefry4x32_lowering),
-    "philox2x32": _of_words(philox2x32._philox2x32_lowering),
-    "philox4x32": _of_words(philox4x32._philox4x32_lowering),
+    "threefry4x32": _of_words(internals.threefry4x32_lowering),
+    "philox2x32": _of_words(internals.philox2x32_lowering),
+    "philox4x32": _of_words(internals.philox4x32_lowering),
     "rng_bit_generator": _bit_generator,
 }
 

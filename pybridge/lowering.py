@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import compat, keys
+from . import keys
 from .dimensions import to_dim
 from .errors import SideEffectError, TracingError, UnsupportedPrimitive
+from .frontend import checkpoints, devices, jaxprs, source
 from .numerals import COMPLEX, DTYPES, dtype_name
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 from .program import INLINE_CONSTANT, Atom, Dim, Equation, Literal, Program, TensorType, Var, constant_ref
@@ -65,7 +66,7 @@ class Lowering:
         constants: dict[str, np.ndarray],
         source: str = "",
         order: int = 0,
-        policies: tuple[compat.Policy, ...] = (),
+        policies: tuple[checkpoints.Policy, ...] = (),
         keeps_all: bool = False,
     ):
         self.constants = constants
@@ -133,7 +134,7 @@ class Lowering:
         return self.made[id(value)][1]
 
     def _constant(self, value: Any) -> Atom:
-        if isinstance(value, compat.Tracer):
+        if isinstance(value, jaxprs.Tracer):
             raise TracingError(
                 f"a derivative rule or nested function closes over a traced value ({value.aval.str_short()})"
                 f"{self._at()}: pass it as an argument"
@@ -151,7 +152,7 @@ class Lowering:
 
     # Nested jaxprs
 
-    def body(self, jaxpr, policy: compat.Policy | None = None) -> Program:
+    def body(self, jaxpr, policy: checkpoints.Policy | None = None) -> Program:
         """A nested jaxpr, closed or without constants, as a nested Program; `policy` as for `subprogram`."""
         inner = getattr(jaxpr, "jaxpr", jaxpr)
         types = [self.type_of(v.aval) for v in inner.invars]
@@ -163,7 +164,7 @@ class Lowering:
         build: Callable[..., Sequence[Atom]],
         *,
         rule: bool = False,
-        policy: compat.Policy | None = None,
+        policy: checkpoints.Policy | None = None,
     ) -> Program:
         """A nested Program with inputs of the given types; `build(lowering, inputs)` makes its outputs.
 
@@ -215,9 +216,9 @@ class Lowering:
         pending = dict(zip(jaxpr.constvars, consts, strict=True))
 
         def read(var) -> Atom | None:
-            if compat.is_float0(var.aval):
+            if jaxprs.is_float0(var.aval):
                 return None
-            if isinstance(var, compat.JaxprLiteral):
+            if isinstance(var, jaxprs.Literal):
                 return self.literal(var)
             if var not in env:
                 value = pending[var]
@@ -225,14 +226,14 @@ class Lowering:
             return env[var]
 
         for eqn in jaxpr.eqns:
-            if eqn.outvars and all(compat.is_float0(v.aval) for v in eqn.outvars):
+            if eqn.outvars and all(jaxprs.is_float0(v.aval) for v in eqn.outvars):
                 continue  # integers have no tangents: what is computed of them stands for nothing
-            self.source = compat.user_source(eqn.source_info) or self.source
+            self.source = source.line_of(eqn) or self.source
             policies, operands = self.policies, [read(v) for v in eqn.invars]
-            self.policies = policies if compat.is_opened(eqn) else ()
+            self.policies = policies if checkpoints.is_opened(eqn) else ()
             outputs = self.equation(eqn, operands)
             self.policies = policies
-            levels = compat.saveable_levels(policies, eqn)
+            levels = checkpoints.saveable_levels(policies, eqn)
             if levels:
                 outputs = [self.append("saveable", [a], [a.type], levels=levels)[0] for a in outputs]
             env.update(zip(eqn.outvars, outputs, strict=True))
@@ -295,7 +296,7 @@ class Lowering:
     def refusal(self, eqn) -> SideEffectError | UnsupportedPrimitive:
         """The error for a primitive that no row and no decomposition knows."""
         name = str(eqn.primitive)
-        if name in compat.COLLECTIVES:
+        if name in devices.COLLECTIVES:
             return UnsupportedPrimitive(
                 f"{name}{self._at()} is between devices, and a Program is for one. pybridge.bridge takes the "
                 "function as it is: JAX does this operation, and Programs what is before and behind it",

@@ -17,7 +17,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from . import compat, errors, julia, transforms
+from . import errors, julia, transforms
+from .frontend import devices
 from .julia.source import jaxprad
 from .program import Program, SymDim
 
@@ -61,7 +62,7 @@ def lower(ctx: Any, program: Program, operands: Sequence[Any]) -> list[Any]:
     made = kernel(program)
     avals = list(ctx.avals_out)
     if made.workspace:
-        avals.append(compat.result_aval((made.workspace,), np.dtype(np.uint8), ctx.avals_in))
+        avals.append(devices.result_aval((made.workspace,), np.dtype(np.uint8), ctx.avals_in))
     rule = jax.ffi.ffi_lowering(made.target)
     return list(rule(ctx.replace(avals_out=avals), *operands))[: len(program.outputs)]
 

@@ -18,12 +18,13 @@ from typing import Any
 import jax
 import numpy as np
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir, partial_eval
+from jax.interpreters import ad, batching, mlir
 
-from . import compat, native, transforms
+from . import native, transforms
 from .dimensions import Dimensions
 from .emission import to_jax
 from .errors import EngineUnavailable, NotDifferentiable
+from .frontend import devices, jaxprs
 from .lowering import lower
 from .numerals import DTYPES
 from .program import Program, SymDim, Var
@@ -59,7 +60,7 @@ def _impl(*args, program, execute, explain):
 @julia_call_p.def_abstract_eval
 def _abstract_eval(*avals, program, **how):
     dims = Dimensions(program.input_types, [a.shape for a in avals])
-    return [compat.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
+    return [devices.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
 
 
 _as_xla = mlir.lower_fun(lambda *args, program: to_jax(program)(*args), multiple_results=True)
@@ -75,7 +76,7 @@ def _on_cpu(ctx, *operands, program, execute, explain):
 
 
 def _elsewhere(ctx, *operands, program, execute, explain, reason=None):
-    if execute == "julia" and not compat.is_export(ctx):
+    if execute == "julia" and not devices.is_export(ctx):
         raise EngineUnavailable(
             f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
             'for other platforms use execute="auto" or "xla"'
@@ -92,10 +93,10 @@ def _against_native(ctx, program: Program, execute: str) -> str | None:
     """
     if execute == "xla":
         return 'execute="xla"'
-    if compat.is_export(ctx):
+    if devices.is_export(ctx):
         return "exports hold no native kernels"
-    if execute == "auto" and compat.partitions(ctx) > 1:
-        return f"XLA splits it over {compat.partitions(ctx)} devices"
+    if execute == "auto" and devices.partitions(ctx) > 1:
+        return f"XLA splits it over {devices.partitions(ctx)} devices"
     refusal = native.refusal(program) if execute == "auto" else None
     return None if refusal is None else str(refusal)
 
@@ -184,7 +185,7 @@ def _transpose(cotangents: Sequence[Any], *args, program, **how):
     backward = transforms.transpose(program, linear, given, optimize=True)
     fixed = [x for x in args if not ad.is_undefined_primal(x)]
     results = iter(call(backward, *fixed, *(cotangents[i] for i in given), **how))
-    return [compat.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
+    return [devices.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
 
 
 ad.primitive_transposes[julia_call_p] = _transpose
@@ -223,7 +224,7 @@ def _restricted(program: Program, used: tuple[bool, ...]) -> tuple[Program, tupl
     return replace(program, inputs=inputs, equations=tuple(reversed(kept)), outputs=outputs), needed
 
 
-partial_eval.dce_rules[julia_call_p] = _dce
+jaxprs.register_dead_code_rule(julia_call_p, _dce)
 
 
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import jax
 
-from . import compat, julia
+from . import julia
+from .frontend import registry
 
 PAPER = 0.40  # "about 40 %", says the paper on JAX's decomposition of reverse mode
 
@@ -59,7 +60,7 @@ def count_rules() -> tuple[Count, Count]:
     jvp = {name for name, has in rules.items() if has.jvp}
     transpose = {name for name, has in rules.items() if has.transpose}
     ours = _count("JaxprAD", jvp, transpose)
-    return ours, _count(f"JAX {jax.__version__}", *compat.rules())
+    return ours, _count(f"JAX {jax.__version__}", *registry.rules())
 
 
 def _count(name: str, jvp: set, transpose: set) -> Count:

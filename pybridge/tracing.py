@@ -11,8 +11,8 @@ from typing import Any
 
 import jax
 
-from . import compat
 from .errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
+from .frontend import jaxprs, source
 from .lowering import lower
 from .program import Equation, Program, Structure
 
@@ -76,7 +76,7 @@ def closed_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int]) 
 
 def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
     """The Program of a jaxpr without constants, with that bound on the trips of every while loop."""
-    program = lower(compat.ClosedJaxpr(jaxpr, ()), name=name)
+    program = lower(jaxprs.ClosedJaxpr(jaxpr, ()), name=name)
     return program if while_bound is None else _with_bound(program, while_bound)
 
 
@@ -136,9 +136,9 @@ def _user_line(error: Exception) -> str:
     frames = [
         (frame.f_code.co_filename, line, frame.f_code.co_qualname)
         for frame, line in traceback.walk_tb(error.__traceback__)
-        if compat.is_user_file(frame.f_code.co_filename)
+        if source.is_user_file(frame.f_code.co_filename)
     ]
-    return f" at {compat.describe_frame(*frames[-1])}" if frames else ""
+    return f" at {source.describe_frame(*frames[-1])}" if frames else ""
 
 
 def _reason(error: Exception) -> str:

@@ -9,7 +9,7 @@ from casekit import given, ints, real, rows
 from cases_linalg import spread_apart, well_conditioned
 from jax import lax
 
-from pybridge import compat
+from pybridge.frontend import internals
 
 ALL = "f32 f64 c64"
 
@@ -86,7 +86,7 @@ def _tridiagonal_function(x, lower=True):
 
 def _rotated(x, c):
     """All products with the Q of x and its adjoint."""
-    a, taus = compat.geqrf(x)
+    a, taus = internals.geqrf(x)
     d = jnp.swapaxes(c, -1, -2)
     return [
         lax.linalg.ormqr(a, taus, c if left else d, left=left, transpose=transpose)
@@ -105,8 +105,8 @@ _REFLECTIONS = [
         real(-2, 2, (4, 4)),
         name="_upper",
     ),
-    *rows("geqrf", "f32 f64 c64", compat.geqrf, real(-2, 2, (2, 4, 3))),
-    *rows("geqp3", "f32 f64 c64", compat.geqp3, real(-2, 2, (2, 4, 3)), ints(0, 2, (2, 3), "i32")),
+    *rows("geqrf", "f32 f64 c64", internals.geqrf, real(-2, 2, (2, 4, 3))),
+    *rows("geqp3", "f32 f64 c64", internals.geqp3, real(-2, 2, (2, 4, 3)), ints(0, 2, (2, 3), "i32")),
     *rows("ormqr", "f32 f64 c64", _rotated, real(-2, 2, (2, 4, 3)), real(-2, 2, (2, 4, 2))),
     *rows("schur", "f32 f64 c64", _schur_function, spread_apart(3, 3), exact=False),
     *rows(

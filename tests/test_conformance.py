@@ -8,9 +8,10 @@ import sys
 import jax
 import pytest
 
-from pybridge import compat, conformance, rules
+from pybridge import conformance, rules
 from pybridge.conformance import notes
 from pybridge.conformance import table as module
+from pybridge.frontend import registry
 
 
 def test_the_page_is_up_to_date():
@@ -32,7 +33,7 @@ RULES = {
 
 
 def line(name: str, *theirs: bool, exports=None) -> conformance.Line:
-    return module._line(name, compat.JaxRules(*theirs), RULES, exports or {})
+    return module._line(name, registry.JaxRules(*theirs), RULES, exports or {})
 
 
 def test_cells_say_what_the_tables_do():
@@ -58,7 +59,7 @@ def test_what_is_missing_is_explained():
 
 
 def test_a_reason_that_is_no_longer_needed_is_refused(monkeypatch):
-    monkeypatch.setattr(compat, "primitives", lambda: {"sin": compat.JaxRules(True, False)})
+    monkeypatch.setattr(registry, "primitives", lambda: {"sin": registry.JaxRules(True, False)})
     monkeypatch.setattr(module, "WHY", {"sin": "too wavy"})
     with pytest.raises(ValueError, match="nothing is missing of sin"):
         conformance.lines(RULES, {})

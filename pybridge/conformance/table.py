@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .. import compat
+from ..frontend import registry
 from ..primitives import DECOMPOSITIONS, LOWERINGS
 from ..rules import Rules
 from .exports import PLATFORMS
@@ -37,7 +37,7 @@ def lines(rules: Mapping[str, Rules], exports: Mapping[str, Mapping[str, str]]) 
 
     exports: for each operation of Programs the platforms for which it does not export, with the reason.
     """
-    jax_primitives = compat.primitives()
+    jax_primitives = registry.primitives()
     found = [
         _line(name, theirs, rules, exports)
         for name, theirs in sorted(jax_primitives.items())
@@ -52,7 +52,7 @@ def lines(rules: Mapping[str, Rules], exports: Mapping[str, Mapping[str, str]]) 
 def apart() -> dict[str, list[str]]:
     """The primitives of the families apart, by family."""
     families: dict[str, list[str]] = {family: [] for family in APART}
-    for name in sorted(compat.primitives()):
+    for name in sorted(registry.primitives()):
         family = _family(name)
         if family is not None and not _known(name):
             families[family].append(name)
@@ -67,7 +67,7 @@ def _family(name: str) -> str | None:
     return next((family for family, (_, names) in APART.items() if re.fullmatch(names, name)), None)
 
 
-def _line(name: str, theirs: compat.JaxRules, rules, exports) -> Line:
+def _line(name: str, theirs: registry.JaxRules, rules, exports) -> Line:
     if not _known(name):
         return _explained(name, (NO, *(NO if has else NOT_LINEAR for has in theirs), NO, NO), "")
     if name in BODIES:
@@ -85,7 +85,7 @@ def _explained(name: str, cells: tuple[str, ...], note: str) -> Line:
     return Line(name, cells, "; ".join(filter(None, (WHY.get(name), note))))
 
 
-def _cells(name: str, parts: list[str], theirs: compat.JaxRules, rules, exports) -> tuple[str, ...]:
+def _cells(name: str, parts: list[str], theirs: registry.JaxRules, rules, exports) -> tuple[str, ...]:
     ours = [rules[op] for op in parts]
     trace = "rewritten" if name in REWRITTEN else "yes"
     refused = [p for p in PLATFORMS if any(p in exports.get(op, {}) for op in parts)]
@@ -99,7 +99,7 @@ def _cells(name: str, parts: list[str], theirs: compat.JaxRules, rules, exports)
     )
 
 
-def _jvp(ours: list[Rules], theirs: compat.JaxRules) -> str:
+def _jvp(ours: list[Rules], theirs: registry.JaxRules) -> str:
     if ours and all(has.zero for has in ours):
         return "zero"
     if all(has.jvp or has.zero for has in ours):
@@ -107,7 +107,7 @@ def _jvp(ours: list[Rules], theirs: compat.JaxRules) -> str:
     return NO if theirs.jvp else "none in JAX"
 
 
-def _transpose(ours: list[Rules], theirs: compat.JaxRules) -> str:
+def _transpose(ours: list[Rules], theirs: registry.JaxRules) -> str:
     if all(has.transpose or has.zero for has in ours) and not (ours and all(has.zero for has in ours)):
         return "yes"
     return NO if theirs.transpose else NOT_LINEAR

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from .. import compat
 from ..errors import EngineUnavailable, NotDifferentiable
+from ..frontend import devices
 from ..program import TensorType
 from . import making
 from .call import Call
@@ -49,11 +49,11 @@ def _impl(*operands, call):
 @julia_function_p.def_abstract_eval
 def _abstract_eval(*avals, call):
     lead = () if call.batch is None else (call.batch,)
-    return [compat.result_aval((*lead, *t.shape), making.dtype_of(t), avals) for t in call.results]
+    return [devices.result_aval((*lead, *t.shape), making.dtype_of(t), avals) for t in call.results]
 
 
 def _on_cpu(ctx, *operands, call):
-    if compat.is_export(ctx):
+    if devices.is_export(ctx):
         raise EngineUnavailable(f"{call.function.name} is a Julia function, which no export can hold")
     return making.lower(ctx, call, operands)
 

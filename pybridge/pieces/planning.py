@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import compat
+from ..frontend import jaxprs
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,8 @@ class Node:
     these vary. JAX binds the foreign ones."""
 
     eqn: Any
-    reads: tuple[compat.JaxprVar, ...]
-    writes: tuple[compat.JaxprVar, ...]
+    reads: tuple[jaxprs.Var, ...]
+    writes: tuple[jaxprs.Var, ...]
     axes: frozenset
     foreign: bool
 
@@ -76,7 +76,7 @@ class _Graph:
         for i, sources in enumerate(self.sources):
             for j in sources:
                 self.readers[j].append(i)
-        self.kept = {makers[v] for v in outputs if compat.is_var(v) and v in makers}
+        self.kept = {makers[v] for v in outputs if jaxprs.is_var(v) and v in makers}
         self.axes = self._axes()
         self.first = self._first()
         self.last = self._last()

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import compat, keys
+from .. import keys
 from ..emission import to_jax
-from ..primitives import INLINED
+from ..frontend import checkpoints, devices, equations, jaxprs
 from ..program import Program
 from .foreign import is_beyond, is_of_others, varying_axes
 from .planning import Group, Node, plan
 
-Var = compat.JaxprVar
+Var = jaxprs.Var
 Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
 
 
@@ -29,12 +29,12 @@ class Piece:
     axes: frozenset
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
-        arrays = [self._spread(compat.with_weak_type(keys.raw(x), False)) for x in arrays]
+        arrays = [self._spread(jaxprs.with_weak_type(keys.raw(x), False)) for x in arrays]
         results = self.run(self.program, arrays)
         return [self._spread(keys.restored(y, v.aval)) for y, v in zip(results, self.writes, strict=True)]
 
     def _spread(self, x: Any) -> Any:
-        return compat.varying_over(x, self.axes)
+        return devices.varying_over(x, self.axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Bound:
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         values = dict(zip(self.reads, arrays, strict=True))
-        results = compat.bind(self.eqn, [_read(v, values) for v in self.eqn.invars])
+        results = jaxprs.bind(self.eqn, [_read(v, values) for v in self.eqn.invars])
         wanted = set(self.writes)
         return [y for y, v in zip(results, self.eqn.outvars, strict=True) if v in wanted]
 
@@ -74,9 +74,9 @@ def in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program]
     run: (Program, arrays of its input types) -> results.
     lowered: (jaxpr without constants, name) -> Program.
     """
-    jaxpr = compat.open_jaxpr(jaxpr)
-    axes = frozenset().union(*(compat.varying(v.aval) for v in jaxpr.invars))
-    alike = all(compat.varying(v.aval) == axes for v in jaxpr.outvars)
+    jaxpr = jaxprs.opened(jaxpr)
+    axes = frozenset().union(*(devices.varying(v.aval) for v in jaxpr.invars))
+    alike = all(devices.varying(v.aval) == axes for v in jaxpr.outvars)
     if alike and not any(map(is_beyond, jaxpr.eqns)):
         whole = Piece(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
         return Pieces(whole.reads, {}, (whole,), whole.writes)
@@ -92,24 +92,25 @@ class _Splitting:
     lowered: Callable[[Any, str], Program]
     names: Iterator[str]
 
-    def pieces(self, jaxpr, consts: Sequence[Any] = (), policy: compat.Policy | None = None) -> Pieces:
+    def pieces(self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None) -> Pieces:
         """policy: of the `jax.checkpoint` whose body it is."""
-        jaxpr = compat.without_dead_code(jaxpr)
-        values = dict(zip(jaxpr.constvars, consts, strict=True))
+        jaxpr = jaxprs.without_dead_code(jaxprs.opened(jaxpr))
+        inputs = jaxpr.invars[len(consts) :]
+        values = dict(zip(jaxpr.invars, consts, strict=False))
         eqns, outputs = _flat(jaxpr, values)
         if policy is not None:
             eqns, outputs = _marked(eqns, outputs, policy)
-        used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if compat.is_var(v)}
+        used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if jaxprs.is_var(v)}
         groups = plan([_node(eqn, used) for eqn in eqns], outputs)
         last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
-        last |= {v: len(groups) for v in outputs if compat.is_var(v)}
+        last |= {v: len(groups) for v in outputs if jaxprs.is_var(v)}
         steps = [
             self._bound(*group.nodes)
             if group.axes is None
             else self._piece(jaxpr, group, {v for v, reader in last.items() if reader > i})
             for i, group in enumerate(groups)
         ]
-        return Pieces(tuple(jaxpr.invars), values, tuple(steps), tuple(outputs))
+        return Pieces(tuple(inputs), values, tuple(steps), tuple(outputs))
 
     def _piece(self, jaxpr, group: Group, needed: set[Var]) -> Piece:
         """A group of equations of the jaxpr. needed: what later pieces and JAX's equations read."""
@@ -117,20 +118,21 @@ class _Splitting:
         made = {v for node in group.nodes for v in node.writes}
         reads = tuple(dict.fromkeys(v for node in group.nodes for v in node.reads if v not in made))
         writes = tuple(v for node in group.nodes for v in node.writes if v in needed)
-        program = self.lowered(compat.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
+        program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
         return Piece(self.run if program.equations else _emitted, program, reads, writes, group.axes)
 
     def _bound(self, node: Node) -> Bound:
         if is_of_others(node.eqn.primitive):  # whatever its parameters are is for itself
             return Bound(node.eqn, node.reads, node.writes)
-        eqn = compat.by_marks(node.eqn)
+        eqn = checkpoints.by_marks(node.eqn)
         policy = node.eqn.params["policy"] if eqn is not node.eqn else None
 
         def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
-            return compat.traced(self.pieces(jaxpr, consts, policy), [v.aval for v in jaxpr.invars])
+            pieces = self.pieces(jaxpr, consts, policy)
+            return jaxprs.traced(pieces, [v.aval for v in pieces.inputs])
 
-        with compat.inside(eqn):
-            return Bound(compat.with_bodies(eqn, rebuilt), node.reads, node.writes)
+        with devices.inside(eqn):
+            return Bound(jaxprs.with_bodies(eqn, rebuilt), node.reads, node.writes)
 
 
 def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
@@ -139,9 +141,9 @@ def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
 
 
 def _node(eqn, used: set[Var]) -> Node:
-    reads = tuple(dict.fromkeys(v for v in eqn.invars if compat.is_var(v)))
+    reads = tuple(dict.fromkeys(v for v in eqn.invars if jaxprs.is_var(v)))
     writes = tuple(v for v in eqn.outvars if v in used)
-    axes = None if is_beyond(eqn) or compat.is_mark(eqn) else varying_axes(eqn, used)
+    axes = None if is_beyond(eqn) or checkpoints.is_mark(eqn) else varying_axes(eqn, used)
     return Node(eqn, reads, writes, axes or frozenset(), axes is None)
 
 
@@ -154,21 +156,20 @@ def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
     eqns: list[Any] = []
 
     def renamed(atoms) -> list[Any]:
-        return [names.get(v, v) if compat.is_var(v) else v for v in atoms]
+        return [names.get(v, v) if jaxprs.is_var(v) else v for v in atoms]
 
     def walk(body) -> None:
         for eqn in body.eqns:
             given = renamed(eqn.invars)
-            if eqn.primitive.name in INLINED:
-                called = eqn.params[INLINED[eqn.primitive.name]]
-                inner = getattr(called, "jaxpr", called)
-                values.update(zip(inner.constvars, getattr(called, "consts", ()), strict=True))
-                names.update(zip(inner.invars, given, strict=True))
-                walk(inner)
-                names.update(zip(eqn.outvars, renamed(inner.outvars), strict=True))
+            if eqn.primitive.name in equations.CALLS:
+                called = equations.called(eqn)
+                values.update(jaxprs.constants(called))
+                names.update(zip(jaxprs.inputs(called), given, strict=True))
+                walk(called)
+                names.update(zip(eqn.outvars, renamed(jaxprs.outputs(called)), strict=True))
             else:
                 # A body that is called twice needs variables of its own each time.
-                own = [compat.JaxprVar(v.aval) for v in eqn.outvars]
+                own = [jaxprs.Var(v.aval) for v in eqn.outvars]
                 names.update(zip(eqn.outvars, own, strict=True))
                 eqns.append(eqn.replace(invars=given, outvars=own))
 
@@ -177,7 +178,7 @@ def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _marked(
-    eqns: Sequence[Any], outputs: Sequence[Any], policy: compat.Policy
+    eqns: Sequence[Any], outputs: Sequence[Any], policy: checkpoints.Policy
 ) -> tuple[list[Any], list[Any]]:
     """The same, with a mark behind each equation whose results the policy allows to keep.
 
@@ -186,17 +187,17 @@ def _marked(
     names: dict[Var, Var] = {}
     marked: list[Any] = []
     for eqn in eqns:
-        marked.append(eqn.replace(invars=[names.get(v, v) if compat.is_var(v) else v for v in eqn.invars]))
-        if eqn.primitive.name not in compat.COLLECTIVES and compat.is_saveable(policy, eqn):
+        marked.append(eqn.replace(invars=[names.get(v, v) if jaxprs.is_var(v) else v for v in eqn.invars]))
+        if eqn.primitive.name not in devices.COLLECTIVES and checkpoints.is_saveable(policy, eqn):
             for v in eqn.outvars:
-                names[v] = compat.JaxprVar(v.aval)
-                marked.append(compat.mark(v, names[v]))
-    return marked, [names.get(v, v) if compat.is_var(v) else v for v in outputs]
+                names[v] = jaxprs.Var(v.aval)
+                marked.append(checkpoints.mark(v, names[v]))
+    return marked, [names.get(v, v) if jaxprs.is_var(v) else v for v in outputs]
 
 
 def _fresh(atoms) -> tuple[Var, ...]:
-    return tuple(compat.JaxprVar(v.aval) for v in atoms)
+    return tuple(jaxprs.Var(v.aval) for v in atoms)
 
 
 def _read(atom, values: dict[Var, Any]) -> Any:
-    return values[atom] if compat.is_var(atom) else atom.val
+    return values[atom] if jaxprs.is_var(atom) else atom.val

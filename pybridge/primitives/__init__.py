@@ -20,10 +20,9 @@ from . import (
     windows,
 )
 from .decompositions import DECOMPOSITIONS as _DECOMPOSITIONS
-from .decompositions import INLINED
 from .row import Row
 
-__all__ = ["DECOMPOSITIONS", "INLINED", "LOWERINGS", "RANDOM", "TABLE", "Row"]
+__all__ = ["DECOMPOSITIONS", "LOWERINGS", "RANDOM", "TABLE", "Row"]
 
 TABLE: dict[str, Row] = {
     row.op: row

@@ -10,8 +10,8 @@ import numpy as np
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-from .. import compat
 from ..errors import NotDifferentiable
+from ..frontend import checkpoints, custom_rules, equations, jaxprs
 from ..program import Program, TensorType, Var
 from .row import Row
 
@@ -65,7 +65,7 @@ def _custom_jvp(*xs, call, jvp):
         given = jvp(*primals, *itertools.compress(tangents, moving))
         values, dots = given[: len(results)], iter(given[len(results) :])
         return values, tuple(
-            next(dots) if inexact else np.zeros(y.shape, compat.float0)
+            next(dots) if inexact else np.zeros(y.shape, jaxprs.float0)
             for inexact, y in zip(results, values, strict=True)
         )
 
@@ -126,13 +126,12 @@ def _while(*operands, cond_consts, body_consts, bound, cond, body):
 
 
 def _lower_remat(lowering, eqn, inputs):
-    params = eqn.params
-    prevent_cse = params["prevent_cse"]
-    barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    if lowering.keeps_all or compat.saves_everything(params["policy"]):
-        return lowering.inline_keeping_all(params["jaxpr"], inputs)
-    body = lowering.body(params["jaxpr"], params["policy"] or jax.checkpoint_policies.nothing_saveable)
-    return lowering.emit("remat", inputs, eqn, body=_unwalled(body) if barrier else body, barrier=barrier)
+    remat = equations.remat(eqn)
+    if lowering.keeps_all or checkpoints.saves_everything(remat.policy):
+        return lowering.inline_keeping_all(remat.body, inputs)
+    body = lowering.body(remat.body, remat.policy or jax.checkpoint_policies.nothing_saveable)
+    body = _unwalled(body) if remat.barrier else body
+    return lowering.emit("remat", inputs, eqn, body=body, barrier=remat.barrier)
 
 
 def _unwalled(body: Program) -> Program:
@@ -147,12 +146,13 @@ def _unwalled(body: Program) -> Program:
 
 
 def _lower_custom_jvp(lowering, eqn, inputs):
+    custom = custom_rules.custom_jvp(eqn)
     if lowering.order >= RULE_ORDER or not eqn.outvars:
-        return lowering.inline(eqn.params["call_jaxpr"], inputs)
-    consts = eqn.params["num_consts"]
-    inexact = [compat.is_inexact(v.aval) for v in eqn.invars]
-    out_inexact = [compat.is_inexact(v.aval) for v in eqn.outvars]
-    rule, zeros = compat.jvp_rule(eqn, inexact[consts:])
+        return lowering.inline(custom.call, inputs)
+    consts = custom.consts
+    inexact = [jaxprs.is_inexact(v.aval) for v in eqn.invars]
+    out_inexact = [jaxprs.is_inexact(v.aval) for v in eqn.outvars]
+    rule, zeros = custom.rule(inexact[consts:])
     types = [a.type for a in inputs]
 
     def build(inner, args):
@@ -171,37 +171,39 @@ def _lower_custom_jvp(lowering, eqn, inputs):
 
     tangent_types = [t for t, i in zip(types, inexact, strict=True) if i]
     jvp = lowering.subprogram([*types, *tangent_types], build, rule=True)
-    return lowering.emit("custom_jvp", inputs, eqn, call=lowering.body(eqn.params["call_jaxpr"]), jvp=jvp)
+    return lowering.emit("custom_jvp", inputs, eqn, call=lowering.body(custom.call), jvp=jvp)
 
 
 def _lower_custom_vjp(lowering, eqn, inputs):
+    custom = custom_rules.custom_vjp(eqn)
     if lowering.order >= RULE_ORDER:
-        return lowering.inline(eqn.params["call_jaxpr"], inputs)
-    consts = eqn.params["num_consts"]
+        return lowering.inline(custom.call, inputs)
+    consts = custom.consts
     avals = [v.aval for v in eqn.invars]
     outs = [v.aval for v in eqn.outvars]
-    rule, residuals, pullback = compat.vjp_rules(eqn)
+    rule = custom.rule([jaxprs.is_inexact(a) for a in avals[consts:]])
+    residuals = rule.residuals
     own = sum(r is None for r in residuals)
 
     def build_fwd(inner, args):
-        results = inner.inline(rule, args[consts:])
+        results = inner.inline(rule.forward, args[consts:])
         rest = iter(results[:own])
         return [*results[own:], *(next(rest) if r is None else args[r] for r in residuals)]
 
-    closed_over = [lowering.type_of(a) for a in avals[:consts] if compat.is_inexact(a)]
+    closed_over = [lowering.type_of(a) for a in avals[:consts] if jaxprs.is_inexact(a)]
 
     def build_bwd(inner, args):
         # JAX refuses to differentiate with respect to closed-over values, which no rule covers; whether that
         # happens shows only later, so such a derivative is NaN rather than a silent zero.
-        return [*(inner.full(t, float("nan")) for t in closed_over), *inner.inline(pullback, args)]
+        return [*(inner.full(t, float("nan")) for t in closed_over), *inner.inline(rule.backward, args)]
 
-    out_types = [lowering.type_of(a) for a in outs if compat.is_inexact(a)]
-    bwd_types = [*(lowering.type_of(a) for a in pullback.in_avals[: len(residuals)]), *out_types]
+    out_types = [lowering.type_of(a) for a in outs if jaxprs.is_inexact(a)]
+    bwd_types = [*(lowering.type_of(a) for a in rule.backward.in_avals[: len(residuals)]), *out_types]
     return lowering.emit(
         "custom_vjp",
         inputs,
         eqn,
-        call=lowering.body(eqn.params["call_jaxpr"]),
+        call=lowering.body(custom.call),
         fwd=lowering.subprogram([a.type for a in inputs], build_fwd, rule=True),
         bwd=lowering.subprogram(bwd_types, build_bwd, rule=True),
     )
@@ -209,83 +211,75 @@ def _lower_custom_vjp(lowering, eqn, inputs):
 
 def _lower_custom_lin(lowering, eqn, inputs):
     """The linear part of a custom_vjp function that was differentiated before it was traced."""
-    params = eqn.params
-    residuals = int(params["num_res"])
-    avals = [v.aval for v in eqn.invars]
-    if not all(compat.is_inexact(v.aval) for v in eqn.outvars):
+    if not all(jaxprs.is_inexact(v.aval) for v in eqn.outvars):
         raise lowering.unsupported(eqn, "the derivative of a custom_vjp function with integer results")
-    tangents = iter(avals[residuals:])
-    wanted = [None if zero else next(tangents) for zero in params["in_zeros"]]
-    outs = [v.aval for v in eqn.outvars]
-    bwd = lowering.body(compat.bwd_rule(params["bwd"], avals[:residuals], outs, wanted))
-    return lowering.emit("custom_vjp_tangent", inputs, eqn, bwd=bwd, residuals=residuals)
+    linear = custom_rules.custom_lin(eqn)
+    bwd = lowering.body(linear.backward)
+    return lowering.emit("custom_vjp_tangent", inputs, eqn, bwd=bwd, residuals=linear.residuals)
 
 
 def _lower_cond(lowering, eqn, inputs):
-    platforms = eqn.params.get("branches_platforms")
-    if platforms is not None:
-        return lowering.inline(_portable_branch(lowering, eqn, platforms), inputs[1:])
-    branches = tuple(map(lowering.body, eqn.params["branches"]))
+    cond = equations.cond(eqn)
+    if cond.platforms is not None:
+        return lowering.inline(_portable_branch(lowering, eqn, cond), inputs[1:])
+    branches = tuple(map(lowering.body, cond.branches))
     return lowering.emit("cond", inputs, eqn, branches=branches)
 
 
-def _portable_branch(lowering, eqn, platforms):
+def _portable_branch(lowering, eqn, cond):
     """Of a lax.platform_dependent the default branch: a Program is for every platform."""
-    for names, branch in zip(platforms, eqn.params["branches"], strict=True):
+    for names, branch in zip(cond.platforms, cond.branches, strict=True):
         if names is None:
             return branch
     raise lowering.unsupported(eqn, "platform_dependent without a default branch")
 
 
 def _lower_scan(lowering, eqn, inputs):
-    params = eqn.params
+    scan = equations.scan(eqn)
     return lowering.emit(
         "scan",
         inputs,
         eqn,
-        length=lowering.dim(params["length"]),
-        reverse=bool(params["reverse"]),
-        consts=int(params["num_consts"]),
-        carry=int(params["num_carry"]),
-        unroll=int(params["unroll"]),
-        body=lowering.body(params["jaxpr"]),
+        length=lowering.dim(scan.length),
+        reverse=scan.reverse,
+        consts=scan.consts,
+        carry=scan.carry,
+        unroll=scan.unroll,
+        body=lowering.body(scan.body),
     )
 
 
 def _lower_while(lowering, eqn, inputs):
-    params = eqn.params
-    counts = [int(params["cond_nconsts"]), int(params["body_nconsts"])]
-    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
-    if cond.out_avals[0].shape:
-        return _lower_batched_while(lowering, eqn, inputs, counts)
+    loop = equations.while_loop(eqn)
+    if loop.cond.out_avals[0].shape:
+        return _lower_batched_while(lowering, eqn, inputs, loop)
     return lowering.emit(
         "while",
         inputs,
         eqn,
-        cond_consts=counts[0],
-        body_consts=counts[1],
+        cond_consts=loop.cond_consts,
+        body_consts=loop.body_consts,
         bound=None,
-        cond=lowering.body(cond),
-        body=lowering.body(body),
+        cond=lowering.body(loop.cond),
+        body=lowering.body(loop.body),
     )
 
 
-def _lower_batched_while(lowering, eqn, inputs, counts):
+def _lower_batched_while(lowering, eqn, inputs, loop):
     """A loop whose condition is an array, made by vmap: it runs while any element is true, and a trip
     changes the carries of those elements alone."""
-    n, m = counts
-    condition, step = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
-    rank = len(condition.out_avals[0].shape)
+    n, m = loop.cond_consts, loop.body_consts
+    rank = len(loop.cond.out_avals[0].shape)
     types = [a.type for a in inputs]
 
     def any_left(inner, args):
-        (pred,) = inner.inline(condition, args)
+        (pred,) = inner.inline(loop.cond, args)
         return inner.append("reduce_or", [pred], [_SCALAR_BOOL], axes=tuple(range(rank)))
 
     def masked_step(inner, args):
         carried = args[n + m :]
-        (pred,) = inner.inline(condition, [*args[:n], *carried])
-        stepped = inner.inline(step, [*args[n : n + m], *carried])
+        (pred,) = inner.inline(loop.cond, [*args[:n], *carried])
+        stepped = inner.inline(loop.body, [*args[n : n + m], *carried])
         return [
             inner.append("select_n", [inner.broadcast(pred, new.type.shape), old, new], [new.type])[0]
             for old, new in zip(carried, stepped, strict=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 
-from .. import compat
 from ..errors import ProgramTypeError
+from ..frontend import definitions, equations
 from ..numerals import COMPLEX, FLOATS, INTEGERS
 from ..program import Literal, SymDim, TensorType
 from .folding import FOLDED
@@ -20,11 +20,8 @@ def _identity(lowering, eqn, inputs):
     return inputs
 
 
-def _inlined(param: str):
-    def inline(lowering, eqn, inputs):
-        return lowering.inline(eqn.params[param], inputs)
-
-    return inline
+def _inlined(lowering, eqn, inputs):
+    return lowering.inline(equations.called(eqn), inputs)
 
 
 def _broadcast_in_dim(lowering, eqn, inputs):
@@ -103,7 +100,7 @@ def _approx_top_k(lowering, eqn, inputs):
 
 
 def _as_jax_defines_it(lowering, eqn, inputs):
-    return lowering.inline(compat.definition(eqn), inputs)
+    return lowering.inline(definitions.definition(eqn), inputs)
 
 
 def _second(lowering, eqn, inputs):
@@ -178,16 +175,8 @@ def _no_results(lowering, eqn, inputs):
     return []
 
 
-INLINED = {
-    **dict.fromkeys(("jit", "pjit", "composite", "eval_jaxpr"), "jaxpr"),
-    **dict.fromkeys(("closed_call", "core_call", "call", "core_closed_call"), "call_jaxpr"),
-    "custom_vmap_call": "call",
-    "remat_opt": "fwd_jaxpr",
-}
-"""Calls, and the parameter that has what they call."""
-
 DECOMPOSITIONS = {
-    **{name: _inlined(param) for name, param in INLINED.items()},
+    **dict.fromkeys(equations.CALLS, _inlined),
     "julia_call": _bridged,
     **{
         name: _identity
@@ -203,7 +192,7 @@ DECOMPOSITIONS = {
     "tile": _tile,
     "reshape": _reshape,
     "approx_top_k": _approx_top_k,
-    **dict.fromkeys(compat.DEFINED, _as_jax_defines_it),
+    **dict.fromkeys(definitions.DEFINED, _as_jax_defines_it),
     "empty": _empty,
     "dimension_size": _dimension_size,
     "eq_to": _total_order("eq"),

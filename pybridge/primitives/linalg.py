@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jax import lax
 
-from .. import compat
 from ..errors import ProgramTypeError, UnsupportedPrimitive
+from ..frontend import internals
 from ..numerals import DTYPES, dtype_name
 from .row import Row, integers
 
@@ -140,8 +140,8 @@ ROWS = [
     Row("cholesky", _cholesky),
     Row("eigh", _eigh, ("lower", "sort_eigenvalues"), _flags("lower", "sort_eigenvalues")),
     Row("qr", _qr, ("pivoting", "full_matrices"), _flags("pivoting", "full_matrices")),
-    Row("geqrf", compat.geqrf, read=_flags()),
-    Row("geqp3", compat.geqp3, read=_flags()),
+    Row("geqrf", internals.geqrf, read=_flags()),
+    Row("geqp3", internals.geqp3, read=_flags()),
     Row("ormqr", lax.linalg.ormqr, ("left", "transpose"), _flags("left", "transpose")),
     Row("lu", lax.linalg.lu),
     Row(

@@ -7,9 +7,8 @@ import itertools
 import jax
 from jax import lax
 
-from .row import Row, integers
-
-_PARTS = ("matvec", "vecmat", "solve", "transpose_solve")
+from ..frontend import equations
+from .row import Row
 
 
 def _custom_linear_solve(*operands, consts, matvec, vecmat, solve, transpose_solve):
@@ -41,13 +40,11 @@ def _groups(operands, counts):
 
 
 def _lower_custom_linear_solve(lowering, eqn, inputs):
-    jaxprs = [getattr(eqn.params["jaxprs"], part) for part in _PARTS]
-    bodies = [None if jaxpr is None else lowering.body(jaxpr) for jaxpr in jaxprs]
-    consts = integers(getattr(eqn.params["const_lengths"], part) for part in _PARTS)
-    types = bodies[_PARTS.index("solve")].output_types
-    return lowering.append(
-        "custom_linear_solve", inputs, types, consts=consts, **dict(zip(_PARTS, bodies, strict=True))
-    )
+    solve = equations.linear_solve(eqn)
+    bodies = {name: None if body is None else lowering.body(body) for name, body in solve.functions.items()}
+    consts = tuple(solve.consts.values())
+    types = bodies["solve"].output_types
+    return lowering.append("custom_linear_solve", inputs, types, consts=consts, **bodies)
 
 
 def _linear_call(*operands, residuals, call, transpose):
@@ -60,20 +57,19 @@ def _linear_call(*operands, residuals, call, transpose):
 
 
 def _lower_linear_call(lowering, eqn, inputs):
-    residuals = int(eqn.params["num_callee_consts"] + eqn.params["num_res"])
-    transpose, consts = eqn.params["transpose_thunk"]()
-    call = lowering.body(eqn.params["callee"])
+    linear = equations.linear_call(eqn)
+    call = lowering.body(linear.call)
 
     def back(inner, args):
-        made = [inner.constant(c) for c in consts]
-        return inner.inline(transpose, [*made, *args[int(eqn.params["num_callee_consts"]) :]])
+        made = [inner.constant(c) for c in linear.transpose_consts]
+        return inner.inline(linear.transpose, [*made, *args[linear.consts :]])
 
-    known = [a.type for a in inputs[:residuals]]
+    known = [a.type for a in inputs[: linear.residuals]]
     return lowering.append(
         "linear_call",
         inputs,
         call.output_types,
-        residuals=residuals,
+        residuals=linear.residuals,
         call=call,
         transpose=lowering.subprogram([*known, *call.output_types], back),
     )
@@ -83,7 +79,7 @@ ROWS = [
     Row(
         "custom_linear_solve",
         _custom_linear_solve,
-        ("consts", *_PARTS),
+        ("consts", *equations.SOLVE_FUNCTIONS),
         lower=_lower_custom_linear_solve,
     ),
     Row("linear_call", _linear_call, ("residuals", "call", "transpose"), lower=_lower_linear_call),

@@ -1,0 +1,146 @@
+"""The user's derivative rules, of `jax.custom_jvp` and `jax.custom_vjp`.
+
+A jaxpr holds a rule as a function that traces it on demand, for a given choice of the operands that are
+perturbed (those that have a tangent at all): of the others it is told that their tangents are zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import internals
+from .jaxprs import ClosedJaxpr, float0, is_inexact
+
+_RETURNS_LOGS = jax.__version_info__ >= (0, 11)
+"""Since this JAX a backward rule returns the cotangents and what it logs."""
+
+Perturbed = list[bool]
+"""For each operand after the constants whether it is."""
+
+
+@dataclass(frozen=True)
+class CustomJvp:
+    """call: the function's own jaxpr, of all operands. consts: how many leading operands it closes over.
+
+    rule: perturbed -> ((x..., tangents of the perturbed x...) -> (y..., tangents...), and for each y whether
+    its tangent is not among these results since it is zero), where x are the operands after the constants.
+    symbolic_zeros: the rule depends on which operands are perturbed.
+    """
+
+    call: Any
+    consts: int
+    rule: Callable[[Perturbed], tuple[ClosedJaxpr, list[bool]]]
+    symbolic_zeros: bool
+
+
+@dataclass(frozen=True)
+class VjpRule:
+    """forward: (x...) -> (own residuals..., y...).
+
+    residuals: of all residuals, None for the next of the rule's own, else the number of the operand
+        (constants counted) that is the residual.
+    backward: (residuals..., cotangents of the inexact y...) -> (cotangents of the inexact x...).
+    """
+
+    forward: ClosedJaxpr
+    residuals: list[int | None]
+    backward: ClosedJaxpr
+
+
+@dataclass(frozen=True)
+class CustomVjp:
+    """As `CustomJvp`, of a rule in two parts."""
+
+    call: Any
+    consts: int
+    rule: Callable[[Perturbed], VjpRule]
+    symbolic_zeros: bool
+
+
+def custom_jvp(eqn: Any) -> CustomJvp:
+    params = eqn.params
+
+    def rule(perturbed: Perturbed) -> tuple[ClosedJaxpr, list[bool]]:
+        jaxpr, consts, out_zeros = params["jvp_jaxpr_fun"].call_wrapped(*(not p for p in perturbed))
+        return ClosedJaxpr(jaxpr, consts), list(out_zeros)
+
+    return CustomJvp(params["call_jaxpr"], int(params["num_consts"]), rule, bool(params["symbolic_zeros"]))
+
+
+def custom_vjp(eqn: Any) -> CustomVjp:
+    params = eqn.params
+    consts = int(params["num_consts"])
+    avals = [v.aval for v in eqn.invars]
+
+    def rule(perturbed: Perturbed) -> VjpRule:
+        jaxpr, values = params["fwd_jaxpr_thunk"].call_wrapped(*perturbed)
+        forward = ClosedJaxpr(jaxpr, values)
+        _, _, residuals = params["out_trees"]()
+        own = iter(forward.out_avals)
+        residual_avals = [next(own) if r is None else avals[r] for r in residuals]
+        wanted = [a if is_inexact(a) else None for a in avals[consts:]]
+        outs = [v.aval for v in eqn.outvars]
+        return VjpRule(forward, list(residuals), backward(params["bwd"], residual_avals, outs, wanted))
+
+    return CustomVjp(params["call_jaxpr"], consts, rule, bool(params["symbolic_zeros"]))
+
+
+@dataclass(frozen=True)
+class CustomLin:
+    """The linear part of a custom_vjp function that was differentiated before it was traced.
+
+    The operands are `residuals` of these, then tangents. backward: as in `VjpRule`, for these operands.
+    """
+
+    residuals: int
+    backward: ClosedJaxpr
+
+
+def custom_lin(eqn: Any) -> CustomLin:
+    params = eqn.params
+    residuals = int(params["num_res"])
+    avals = [v.aval for v in eqn.invars]
+    tangents = iter(avals[residuals:])
+    wanted = [None if zero else next(tangents) for zero in params["in_zeros"]]
+    outs = [v.aval for v in eqn.outvars]
+    return CustomLin(residuals, backward(params["bwd"], avals[:residuals], outs, wanted))
+
+
+def backward(
+    bwd: Any, residual_avals: Sequence[Any], out_avals: Sequence[Any], wanted: Sequence[Any]
+) -> ClosedJaxpr:
+    """The backward rule: (residuals..., cotangents of the inexact y...) -> (cotangents of the wanted x...).
+
+    wanted: for each x its aval if a cotangent is wanted, else None. Must follow the forward rule, which
+    tells JAX how the residuals are grouped.
+    """
+    inexact = [is_inexact(aval) for aval in out_avals]
+
+    def rule(*args: Any) -> list[Any]:
+        residuals, given = args[: len(residual_avals)], iter(args[len(residual_avals) :])
+        cotangents = [
+            next(given) if i else np.zeros(aval.shape, float0)
+            for i, aval in zip(inexact, out_avals, strict=True)
+        ]
+        results = bwd.call_wrapped(*residuals, *cotangents)
+        if _RETURNS_LOGS:
+            results, _ = results
+        return [
+            instantiated(ct, aval) for ct, aval in zip(results, wanted, strict=True) if aval is not None
+        ]
+
+    avals = [*residual_avals, *(aval for i, aval in zip(inexact, out_avals, strict=True) if i)]
+    return jax.make_jaxpr(rule)(*(a.strip_weak_type() for a in avals))
+
+
+def instantiated(tangent: Any, aval: Any) -> Any:
+    """The tangent or cotangent of a value of that type as an array."""
+    if isinstance(tangent, internals.Zero | internals.SymbolicZero):
+        return jnp.zeros(aval.shape, aval.dtype)
+    return jax.lax.convert_element_type(tangent, aval.dtype)

@@ -1,0 +1,137 @@
+"""The parameters of equations with nested jaxprs, in one form for every version of JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import checkpoints
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The operands are `consts` constants, `carry` initial values of what is carried, and arrays whose
+    leading axis the loop goes along. body: (constants, carried, elements) -> (carried, elements)."""
+
+    length: Any
+    reverse: bool
+    unroll: int
+    consts: int
+    carry: int
+    body: Any
+
+
+def scan(eqn: Any) -> Scan:
+    params = eqn.params
+    if "ft_in" in params:  # since 0.11: a tree of constants, carried values and elements
+        constants, carried, _ = params["ft_in"].unpack()
+        consts, carry = len(constants), len(carried)
+    else:
+        consts, carry = params["num_consts"], params["num_carry"]
+    reverse, unroll = bool(params["reverse"]), int(params["unroll"])
+    return Scan(params["length"], reverse, unroll, int(consts), int(carry), params["jaxpr"])
+
+
+@dataclass(frozen=True)
+class While:
+    """The operands are the constants of the condition, those of the body, and what is carried."""
+
+    cond_consts: int
+    body_consts: int
+    cond: Any
+    body: Any
+
+
+def while_loop(eqn: Any) -> While:
+    params = eqn.params
+    return While(
+        int(params["cond_nconsts"]), int(params["body_nconsts"]), params["cond_jaxpr"], params["body_jaxpr"]
+    )
+
+
+@dataclass(frozen=True)
+class Cond:
+    """The first operand is the index of the branch, the others are the branches' operands.
+
+    platforms: of a `lax.platform_dependent`, for each branch the platforms, or None for all others.
+    """
+
+    branches: tuple[Any, ...]
+    platforms: tuple[Any, ...] | None
+
+
+def cond(eqn: Any) -> Cond:
+    return Cond(eqn.params["branches"], eqn.params.get("branches_platforms"))
+
+
+@dataclass(frozen=True)
+class Remat:
+    """A `jax.checkpoint`. barrier: XLA must not merge the recomputation with what it recomputes."""
+
+    body: Any
+    policy: checkpoints.Policy | None
+    barrier: bool
+
+
+def remat(eqn: Any) -> Remat:
+    prevent_cse = eqn.params["prevent_cse"]
+    barrier = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
+    return Remat(eqn.params["jaxpr"], eqn.params["policy"], barrier)
+
+
+CALLS = frozenset(
+    {"jit", "pjit", "composite", "eval_jaxpr", "closed_call", "core_call", "call", "core_closed_call"}
+    | {"custom_vmap_call", "remat_opt"}
+)
+"""The primitives that do what their jaxpr does."""
+
+_CALLED = ("jaxpr", "call_jaxpr", "call", "fwd_jaxpr")
+
+
+def called(eqn: Any) -> Any:
+    """The jaxpr that one of `CALLS` calls."""
+    return next(eqn.params[name] for name in _CALLED if name in eqn.params)
+
+
+@dataclass(frozen=True)
+class LinearCall:
+    """The operands are `residuals` known ones and those in which the call is linear.
+
+    transpose: (constants, residuals, cotangents) -> cotangents, with the values of those constants.
+    """
+
+    consts: int
+    residuals: int
+    call: Any
+    transpose: Any
+    transpose_consts: Sequence[Any]
+
+
+def linear_call(eqn: Any) -> LinearCall:
+    params = eqn.params
+    consts = int(params["num_callee_consts"])
+    transpose, transpose_consts = params["transpose_thunk"]()
+    return LinearCall(
+        consts, consts + int(params["num_res"]), params["callee"], transpose, list(transpose_consts)
+    )
+
+
+@dataclass(frozen=True)
+class LinearSolve:
+    """A custom_linear_solve: its functions by name (None for one that there is not), and for each the number
+    of leading operands that it closes over."""
+
+    functions: dict[str, Any]
+    consts: dict[str, int]
+
+
+SOLVE_FUNCTIONS = ("matvec", "vecmat", "solve", "transpose_solve")
+
+
+def linear_solve(eqn: Any) -> LinearSolve:
+    jaxprs, lengths = eqn.params["jaxprs"], eqn.params["const_lengths"]
+    return LinearSolve(
+        {name: getattr(jaxprs, name) for name in SOLVE_FUNCTIONS},
+        {name: int(getattr(lengths, name)) for name in SOLVE_FUNCTIONS},
+    )
