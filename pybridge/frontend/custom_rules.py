@@ -41,7 +41,7 @@ class CustomJvp:
 
 @dataclass(frozen=True)
 class VjpRule:
-    """forward: (x...) -> (own residuals..., y...).
+    """forward: (operands after the first `skipped`...) -> (own residuals..., y...).
 
     residuals: of all residuals, None for the next of the rule's own, else the number of the operand
         (constants counted) that is the residual.
@@ -49,6 +49,7 @@ class VjpRule:
     """
 
     forward: ClosedJaxpr
+    skipped: int
     residuals: list[int | None]
     backward: ClosedJaxpr
 
@@ -86,7 +87,8 @@ def custom_vjp(eqn: Any) -> CustomVjp:
         residual_avals = [next(own) if r is None else avals[r] for r in residuals]
         wanted = [a if is_inexact(a) else None for a in avals[consts:]]
         outs = [v.aval for v in eqn.outvars]
-        return VjpRule(forward, list(residuals), backward(params["bwd"], residual_avals, outs, wanted))
+        pullback = backward(params["bwd"], residual_avals, outs, wanted)
+        return VjpRule(forward, consts, list(residuals), pullback)
 
     return CustomVjp(params["call_jaxpr"], consts, rule, bool(params["symbolic_zeros"]))
 

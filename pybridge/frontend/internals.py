@@ -47,6 +47,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     # Derivatives
     "Zero": ("ad_util:Zero",),
     "SymbolicZero": ("ad_util:SymbolicZero",),
+    "ValAccum": ("interpreters.ad:ValAccum",),
     "fancy_transposes": ("interpreters.ad:fancy_transposes",),
     # Primitives that are objects
     "HiPrim": ("hijax:HiPrim", "hijax:VJPHiPrimitive"),

@@ -11,7 +11,7 @@ from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
 from ..errors import NotDifferentiable
-from ..frontend import checkpoints, custom_rules, equations, jaxprs
+from ..frontend import checkpoints, custom_rules, equations, high_primitives, jaxprs
 from ..program import Program, TensorType, Var
 from .row import Row
 
@@ -146,7 +146,10 @@ def _unwalled(body: Program) -> Program:
 
 
 def _lower_custom_jvp(lowering, eqn, inputs):
-    custom = custom_rules.custom_jvp(eqn)
+    return _with_jvp_rule(lowering, eqn, inputs, custom_rules.custom_jvp(eqn))
+
+
+def _with_jvp_rule(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
     if lowering.order >= RULE_ORDER or not eqn.outvars:
         return lowering.inline(custom.call, inputs)
     consts = custom.consts
@@ -175,7 +178,10 @@ def _lower_custom_jvp(lowering, eqn, inputs):
 
 
 def _lower_custom_vjp(lowering, eqn, inputs):
-    custom = custom_rules.custom_vjp(eqn)
+    return _with_vjp_rule(lowering, eqn, inputs, custom_rules.custom_vjp(eqn))
+
+
+def _with_vjp_rule(lowering, eqn, inputs, custom: custom_rules.CustomVjp):
     if lowering.order >= RULE_ORDER:
         return lowering.inline(custom.call, inputs)
     consts = custom.consts
@@ -186,7 +192,7 @@ def _lower_custom_vjp(lowering, eqn, inputs):
     own = sum(r is None for r in residuals)
 
     def build_fwd(inner, args):
-        results = inner.inline(rule.forward, args[consts:])
+        results = inner.inline(rule.forward, args[rule.skipped :])
         rest = iter(results[:own])
         return [*results[own:], *(next(rest) if r is None else args[r] for r in residuals)]
 
@@ -207,6 +213,16 @@ def _lower_custom_vjp(lowering, eqn, inputs):
         fwd=lowering.subprogram([a.type for a in inputs], build_fwd, rule=True),
         bwd=lowering.subprogram(bwd_types, build_bwd, rule=True),
     )
+
+
+def lower_high(lowering, eqn, inputs):
+    """A primitive that is an object: its value in other primitives, with the derivative that it has."""
+    rules = high_primitives.rules(eqn)
+    if isinstance(rules, custom_rules.CustomJvp):
+        return _with_jvp_rule(lowering, eqn, inputs, rules)
+    if isinstance(rules, custom_rules.CustomVjp):
+        return _with_vjp_rule(lowering, eqn, inputs, rules)
+    return lowering.inline(high_primitives.expansion(eqn), inputs)
 
 
 def _lower_custom_lin(lowering, eqn, inputs):

@@ -11,6 +11,7 @@ from ..errors import ProgramTypeError
 from ..frontend import definitions, equations
 from ..numerals import COMPLEX, FLOATS, INTEGERS
 from ..program import Literal, SymDim, TensorType
+from .control import lower_high
 from .folding import FOLDED
 from .row import dims, integers
 
@@ -178,6 +179,7 @@ def _no_results(lowering, eqn, inputs):
 DECOMPOSITIONS = {
     **dict.fromkeys(equations.CALLS, _inlined),
     "julia_call": _bridged,
+    "call_hi_primitive": lower_high,
     **{
         name: _identity
         for name in (
