@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
+import jax
+
 from pybridge import julia
 from pybridge.engines import ENGINES
 from pybridge.errors import JuliaNotFound, PyBridgeError
+from pybridge.frontend import internals
 from pybridge.julia import image, source
 from pybridge.julia.discovery import SETTING, Discovery
 from pybridge.julia.installing import start_elsewhere
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "missing", "broken", "info"]
 
-JAX_TRIED = ((0, 10), (0, 10))  # the first and last minor release that pybridge was tried on
 _SETUP = "pybridge setup (with --yes, as root, to allow Debian's package)"
 _MARKS: dict[State, str] = {"ok": "[green]ok[/]", "missing": "[yellow]missing[/]", "broken": "[red]broken[/]"}
 
@@ -188,20 +190,14 @@ def _packages() -> Iterator[Row]:
 
 
 def _jax() -> Row:
-    first, last = JAX_TRIED
-    tried = "tried with " + " to ".join(
-        dict.fromkeys(".".join(map(str, release)) for release in (first, last))
-    )
-    try:
-        version = importlib.metadata.version("jax")
-    except importlib.metadata.PackageNotFoundError:
-        return Row("jax", "broken", "not installed", f"pip install 'jax>={first[0]}.{first[1]}'")
-    minor = tuple(int(part) for part in version.split(".")[:2])
-    if first <= minor <= last:
-        return Row("jax", "ok", f"{version} ({tried})")
-    return Row(
-        "jax", "info", f"{version}, outside what pybridge was {tried}", "pip install --upgrade pybridge"
-    )
+    version = jax.__version__
+    gone = internals.missing()
+    if gone:
+        return Row("jax", "broken", f"{version}, which lacks {'; '.join(gone)}", internals.remedy())
+    if jax.__version_info__[:2] > internals.NEWEST:
+        detail = f"{version}, newer than pybridge was {internals.tried()}"
+        return Row("jax", "info", detail, internals.remedy())
+    return Row("jax", "ok", f"{version} ({internals.tried()})")
 
 
 def _distribution(name: str, use: str, remedy: str) -> Row:

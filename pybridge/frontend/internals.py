@@ -13,11 +13,22 @@ import jax
 
 from ..errors import UnsupportedJax
 
-OLDEST = "0.10.2"
+OLDEST = (0, 10, 2)
 """The oldest JAX that pybridge supports."""
 
-NEWEST = "0.12.0"
-"""The newest JAX that pybridge was tested with."""
+NEWEST = (0, 12)
+"""The newest minor release of JAX that pybridge was tried on."""
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+if jax.__version_info__ < OLDEST:
+    raise UnsupportedJax(
+        f"pybridge needs JAX {_dotted(OLDEST)} or newer, and this is {jax.__version__}: "
+        f"pip install --upgrade 'jax>={_dotted(OLDEST)}'"
+    )
 
 _ABSENT = "absent"
 """The place of a name in versions of JAX that do without it; it is None there."""
@@ -38,8 +49,6 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "trace_context": ("config:trace_context",),
     "check_vma": ("config:_check_vma",),
     # Jaxprs
-    "Jaxpr": ("core:Jaxpr",),
-    "ClosedJaxpr": ("core:ClosedJaxpr", "core:Jaxpr"),
     "no_effects": ("core:no_effects",),
     "convert_constvars_jaxpr": ("interpreters.partial_eval:convert_constvars_jaxpr",),
     "dce_jaxpr": ("interpreters.partial_eval:dce_jaxpr",),
@@ -51,8 +60,6 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "fancy_transposes": ("interpreters.ad:fancy_transposes",),
     # Primitives that are objects
     "HiPrim": ("hijax:HiPrim", "hijax:VJPHiPrimitive"),
-    "call_hi_primitive_p": ("hijax:call_hi_primitive_p",),
-    "CustomJVPTraced": ("hijax:CustomJVPTraced", _ABSENT),
     "CustomVJPTraced": ("hijax:CustomVJPTraced", _ABSENT),
     # Checkpoints
     "name_p": ("ad_checkpoint:name_p",),
@@ -103,7 +110,7 @@ def __getattr__(name: str) -> Any:
         return found
     raise UnsupportedJax(
         f"JAX {jax.__version__} has none of {', '.join('jax._src.' + p for p in _PLACES[name])}, which "
-        f"pybridge needs: install jax>={OLDEST},<={NEWEST}, or a newer pybridge"
+        f"pybridge needs: {remedy()}"
     )
 
 
@@ -113,6 +120,16 @@ def _at(place: str) -> Any:
     module, _, attribute = place.partition(":")
     found = importlib.import_module(f"jax._src.{module}")
     return getattr(found, attribute) if attribute else found
+
+
+def remedy() -> str:
+    """What to install where this JAX does not do."""
+    minor = _dotted((*NEWEST[:-1], NEWEST[-1] + 1))
+    return f"pip install --upgrade pybridge, or 'jax>={_dotted(OLDEST)},<{minor}'"
+
+
+def tried() -> str:
+    return f"tried with {_dotted(OLDEST)} to {_dotted(NEWEST)}"
 
 
 def missing() -> list[str]:
