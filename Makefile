@@ -4,11 +4,16 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-julia test-python demo bench docs lint clean
+.PHONY: help setup test test-julia test-python test-oldest demo bench docs lint clean
 
 BIN := .venv/bin
-PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
-	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
+PYTHON ?= $(shell .ci/pythons | head -1)
+OLDEST := 3.11
+OLDEST_PYTHON ?= $(shell .ci/pythons $(OLDEST))
+# What depends on JAX: all tests but those of Julia, of kernels and of the command line.
+OLDEST_TESTS := tests/frontend tests/transformations tests/engines tests/programs tests/derivatives \
+	$(addprefix tests/test_, bridge.py conformance.py emission.py export.py keys.py symbolic.py tracing.py)
 # Processes that run tests side by side; each has a Julia of its own.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)
@@ -19,19 +24,31 @@ help:
 setup: .venv/image.stamp
 
 # python3-venv is a package of its own on Debian; without it `python -m venv` cannot bring pip.
+define make_venv
+@[ -n "$(1)" ] || { echo "Python 3.11 or newer is needed; on Debian 12: apt-get install python3" >&2; exit 1; }
+@$(1) -c 'import ensurepip, venv' 2>/dev/null || { \
+	echo "$(1) has no venv module, which Debian packages as python3-venv" >&2; \
+	[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		|| { echo "install it: apt-get install python3-venv" >&2; exit 1; }; \
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q python3-venv; }
+$(1) -m venv $(2)
+endef
+
 .venv/bin/python:
-	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed; on Debian 12: apt-get install python3" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-		echo "$(PYTHON) has no venv module, which Debian packages as python3-venv" >&2; \
-		[ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-			|| { echo "install it: apt-get install python3-venv" >&2; exit 1; }; \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q python3-venv; }
-	$(PYTHON) -m venv .venv
+	$(call make_venv,$(PYTHON),.venv)
+
+.venv-oldest/bin/python:
+	$(call make_venv,$(OLDEST_PYTHON),.venv-oldest)
 
 # enzyme-ad has wheels for some platforms only, and pybridge works without it.
 .venv/python.stamp: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,enzyme-jax]' \
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+.venv-oldest/python.stamp: pyproject.toml tests/oldest.txt | .venv-oldest/bin/python
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c tests/oldest.txt \
+		-e '.[dev,enzyme-jax]'
 	touch $@
 
 .venv/julia.stamp: .venv/python.stamp $(JULIA_SOURCES)
@@ -46,6 +63,7 @@ setup: .venv/image.stamp
 test:
 	+$(MAKE) --jobs=2 --output-sync=target test-julia .venv/image.stamp
 	+$(MAKE) test-python
+	+$(MAKE) test-oldest
 
 test-julia: .venv/julia.stamp
 	julia="$$($(BIN)/python -c 'from pybridge import julia; print(julia.find().require().executable)')"; \
@@ -53,6 +71,13 @@ test-julia: .venv/julia.stamp
 
 test-python: .venv/image.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-oldest: .venv/image.stamp
+	@$(BIN)/python -c 'import jax, sys; print("tests ran on Python %d.%d" % sys.version_info[:2], "with JAX", jax.__version__)'
+	@if [ -z "$(OLDEST_PYTHON)" ]; then echo "not on Python $(OLDEST), which is not on this machine"; \
+	elif $(BIN)/python -c 'import sys; sys.exit("%d.%d" % sys.version_info[:2] != "$(OLDEST)")'; then \
+		echo "which is the only Python here"; \
+	else $(MAKE) .venv-oldest/python.stamp && .venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal $(OLDEST_TESTS); fi
 
 demo: .venv/image.stamp
 	$(BIN)/python examples/demo.py
@@ -68,4 +93,4 @@ lint: .venv/python.stamp
 	$(BIN)/ruff check .
 
 clean:
-	rm -rf .venv site dist build demo-output .pytest_cache .ruff_cache
+	rm -rf .venv .venv-oldest site dist build demo-output .pytest_cache .ruff_cache
