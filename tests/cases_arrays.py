@@ -102,6 +102,7 @@ _STRUCTURAL = [
 ]
 
 _INDEX = ints(-2, 6, (), "i32")
+_BELOW = ints(-5, -3, (), "i32")  # below the first row still when counted from the last
 _PAIRS = given([[0, 1], [2, 3], [5, -1]], "i32")
 _ROWS = given([[2], [0], [2], [7]], "i32")
 _UNIQUE = given([[2], [0]], "i32")
@@ -250,6 +251,15 @@ _INDEXING = [
     ),
     *rows(
         "dynamic_slice",
+        "f32",
+        lambda x, i: lax.dynamic_slice(x, (i, np.int32(-5)), (2, 3)),
+        X,
+        _BELOW,
+        active=(0,),
+        name="_below",
+    ),
+    *rows(
+        "dynamic_slice",
         "i8",
         lambda x, i: lax.dynamic_slice(x, (i, i), (1, 4)),
         whole_range(),
@@ -265,6 +275,16 @@ _INDEXING = [
         _INDEX,
         _INDEX,
         active=(0, 1),
+    ),
+    *rows(
+        "dynamic_update_slice",
+        "f32",
+        lambda x, u, i: lax.dynamic_update_slice(x, u, (i, np.int32(-5))),
+        X,
+        real(-2, 2, (2, 1)),
+        _BELOW,
+        active=(0, 1),
+        name="_below",
     ),
     *rows(
         "gather", "f32 f64 c64", _gather(_GATHER_ROWS, (1, 4), "clip"), X, _ROWS, active=(0,), name="_clip"

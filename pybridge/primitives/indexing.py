@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from jax import lax
 
 from ..errors import UnsupportedPrimitive
@@ -51,11 +52,19 @@ def _fill_value(value):
 
 
 def _dynamic_slice(x, *starts, sizes):
-    return lax.dynamic_slice(x, starts, sizes)
+    return lax.dynamic_slice(x, _as_they_are(starts), sizes, allow_negative_indices=False)
 
 
 def _dynamic_update_slice(x, update, *starts):
-    return lax.dynamic_update_slice(x, update, starts)
+    return lax.dynamic_update_slice(x, update, _as_they_are(starts), allow_negative_indices=False)
+
+
+def _as_they_are(starts):
+    """As arrays, which JAX leaves to be clamped where they are negative; it refuses negative numbers.
+
+    A Program's indices do not count from the end: JAX has made them absolute when it traced the function.
+    """
+    return [np.asarray(i) if isinstance(i, np.integer) else i for i in starts]
 
 
 def _gather(x, indices, *, slice_sizes, mode, fill_value, sorted, unique, **dimension_numbers):
