@@ -1,0 +1,84 @@
+"""The runner of JAX's own tests bridges what they differentiate, and sees what is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+MODULE = """
+import jax
+import jax.numpy as jnp
+from absl.testing import parameterized
+from jax import grad
+from jax._src import test_util as jtu
+from jax.test_util import check_grads
+
+jax.config.parse_flags_with_absl()
+
+
+@jax.custom_jvp
+def sine(x):
+    return jnp.sin(x)
+
+
+@sine.defjvp
+def sine_rule(primals, tangents):
+    return sine(*primals), 3 * jnp.cos(primals[0]) * tangents[0]
+
+
+class Derivatives(jtu.JaxTestCase):
+    @jtu.sample_product(shape=[(), (3,), (2, 3)])
+    def test_sine(self, shape):
+        check_grads(jnp.sin, (jtu.rand_default(self.rng())(shape, jnp.float32),), 2)
+
+    def test_names(self):
+        self.assertAllClose(grad(jnp.sin)(0.0), jnp.ones(()), check_dtypes=False)
+        self.assertAllClose(jax.grad(grad(jnp.sin))(0.0), jnp.zeros(()), check_dtypes=False)
+
+    def test_operations_are_shown(self):
+        out, pullback = jax.vjp(lambda x: jnp.dot(x, x, precision="highest"), jnp.ones((2, 2)))
+        self.assertIn("Precision.HIGHEST", str(jax.make_jaxpr(pullback)(out)))
+        self.assertNotIn("julia_call", str(jax.make_jaxpr(pullback)(out)))
+
+    def test_wrong_rule(self):
+        jtu.check_grads(sine, (0.5,), 1)
+
+    def test_not_bridged(self):
+        self.assertTrue(callable(jax.grad(jnp.sin)))
+
+    def test_of_something_else(self):
+        self.assertEqual(jnp.sin(0.0), 0.0)
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("jax_suite")
+    (folder / "sine_test.py").write_text(MODULE)
+
+    def run(execute: str) -> dict:
+        results = folder / f"{execute}.json"
+        command = [sys.executable, "-m", "tests.jax_suite", str(folder / "sine_test.py"), "--cases", "2"]
+        command += ["--execute", execute, "--workers", "0", "--results", str(results)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
+        assert done.returncode == 1, done.stdout + done.stderr
+        return json.loads(results.read_text())
+
+    return run
+
+
+@pytest.mark.parametrize("execute", ["xla", "julia"])
+def test_what_is_wrong_fails_and_the_rest_passes(run, execute):
+    results = run(execute)
+    assert (results["passed"], results["failed"]) == (4, 2), results
+    assert set(results["failures"]) == {"test_wrong_rule", "test_not_bridged"}
+    assert results["Programs"] > 20
+    assert (results.get("kernels", 0) > 5) == (execute == "julia")
+    assert "no Program ran" in results["failures"]["test_not_bridged"]
+    assert "Not equal to tolerance" in results["failures"]["test_wrong_rule"]
