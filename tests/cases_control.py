@@ -89,6 +89,23 @@ def loopy(x):
 loopy.defvjp(lambda x: (loopy(x), jnp.cos(x)), lambda res, ct: (ct * res,))
 
 
+@jax.custom_vjp
+def reordered(x):
+    return x[_ORDER]
+
+
+_ORDER = np.array([2, 0, 1], np.int32)
+
+
+def _reordered_bwd(residuals, ct):
+    """Needs residuals as numbers: the shape, and which of two rules it is to be."""
+    shape, order, scale, back = residuals
+    return (5 * scale * jnp.ones(shape) * (ct[jnp.argsort(order)] if back else ct),)
+
+
+reordered.defvjp(lambda x: (reordered(x), (x.shape, _ORDER, jnp.cos(x), True)), _reordered_bwd)
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def powered(x, n):
     return x**n
@@ -242,6 +259,15 @@ CASES = [
     *program("custom_vjp", lambda x: clipped(x, 3), X, active=(0,), op="custom_vjp"),
     *program("custom_vjp_loop", loopy, POSITIVE, active=(0,), op="custom_vjp"),
     *program("custom_vjp_nondiff", lambda x: powered(x, 3), X, active=(0,), op="custom_vjp"),
+    *program("custom_vjp_numbers", reordered, X, active=(0,), op="custom_vjp"),
+    *program(
+        "custom_vjp_numbers_scan",
+        lambda x: lax.scan(lambda c, _: (reordered(jnp.sin(c)), None), x, None, length=2)[0],
+        X,
+        active=(0,),
+        op="custom_vjp",
+        second=False,  # in JAX there is no forward mode through such a scan
+    ),
     *program("custom_vjp_symbolic", vjp_symbolic, X, X, active=(0, 1), op="custom_vjp"),
     *program(
         "custom_vjp_remat", jax.checkpoint(lambda x: powered(jnp.sin(x), 2)), X, active=(0,), op="custom_vjp"

@@ -274,3 +274,22 @@ def test_it_is_traced_once_for_each_signature():
     assert count == 4
     jax.vmap(f)(np.ones((3, 2), np.float32))
     assert count == 4
+
+
+def test_a_custom_rule_s_cotangent_of_another_dtype_is_cast():
+    """JAX passes it on as it is, where the operations before it allow."""
+
+    @jax.custom_vjp
+    def total32(x):
+        return x.astype(jnp.float32).sum()
+
+    total32.defvjp(
+        lambda x: (total32(x), x.shape),
+        lambda shape, ct: (jnp.full(shape, ct, jnp.float32),),
+    )
+    x = jnp.ones((7, 4), jnp.bfloat16)
+    gathered = jax.grad(pb.bridge(lambda x: total32(x[np.array([1, 2, 1])])))(x)
+    expected = np.zeros((7, 4), jnp.bfloat16)
+    expected[1], expected[2] = 2, 1
+    assert_agree(gathered, expected, "gather")
+    assert_agree(jax.grad(pb.bridge(lambda x: total32(3 * x)))(x), np.full_like(x, 3), "product")

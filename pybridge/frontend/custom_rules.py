@@ -6,7 +6,7 @@ perturbed (those that have a tangent at all): of the others it is told that thei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from . import internals
-from .jaxprs import ClosedJaxpr, float0, is_inexact
+from .jaxprs import ClosedJaxpr, constants, float0, is_inexact, is_var, outputs
 
 _RETURNS_LOGS = jax.__version_info__ >= (0, 11)
 """Since this JAX a backward rule returns the cotangents and what it logs."""
@@ -87,10 +87,20 @@ def custom_vjp(eqn: Any) -> CustomVjp:
         residual_avals = [next(own) if r is None else avals[r] for r in residuals]
         wanted = [a if is_inexact(a) else None for a in avals[consts:]]
         outs = [v.aval for v in eqn.outvars]
-        pullback = backward(params["bwd"], residual_avals, outs, wanted)
+        known = _known(forward, residuals)
+        pullback = backward(params["bwd"], residual_avals, outs, wanted, known)
         return VjpRule(forward, consts, list(residuals), pullback)
 
     return CustomVjp(params["call_jaxpr"], consts, rule, bool(params["symbolic_zeros"]))
+
+
+def _known(forward: ClosedJaxpr, residuals: Sequence[int | None]) -> dict[int, Any]:
+    """The residuals that depend on no operand, such as shapes, which the rule may need as numbers."""
+    own = iter(outputs(forward))
+    atoms = {i: next(own) for i, operand in enumerate(residuals) if operand is None}
+    values = dict(constants(forward))
+    literals = {i: atom.val for i, atom in atoms.items() if not is_var(atom)}
+    return literals | {i: values[atom] for i, atom in atoms.items() if is_var(atom) and atom in values}
 
 
 @dataclass(frozen=True)
@@ -111,21 +121,27 @@ def custom_lin(eqn: Any) -> CustomLin:
     tangents = iter(avals[residuals:])
     wanted = [None if zero else next(tangents) for zero in params["in_zeros"]]
     outs = [v.aval for v in eqn.outvars]
-    return CustomLin(residuals, backward(params["bwd"], avals[:residuals], outs, wanted))
+    known = {i: atom.val for i, atom in enumerate(eqn.invars[:residuals]) if not is_var(atom)}
+    return CustomLin(residuals, backward(params["bwd"], avals[:residuals], outs, wanted, known))
 
 
 def backward(
-    bwd: Any, residual_avals: Sequence[Any], out_avals: Sequence[Any], wanted: Sequence[Any]
+    bwd: Any,
+    residual_avals: Sequence[Any],
+    out_avals: Sequence[Any],
+    wanted: Sequence[Any],
+    known: Mapping[int, Any],
 ) -> ClosedJaxpr:
     """The backward rule: (residuals..., cotangents of the inexact y...) -> (cotangents of the wanted x...).
 
-    wanted: for each x its aval if a cotangent is wanted, else None. Must follow the forward rule, which
-    tells JAX how the residuals are grouped.
+    wanted: for each x its aval if a cotangent is wanted, else None. known: the values of residuals that have
+    one when the rule is traced. Must follow the forward rule, which tells JAX how the residuals are grouped.
     """
     inexact = [is_inexact(aval) for aval in out_avals]
 
     def rule(*args: Any) -> list[Any]:
-        residuals, given = args[: len(residual_avals)], iter(args[len(residual_avals) :])
+        residuals = [known.get(i, x) for i, x in enumerate(args[: len(residual_avals)])]
+        given = iter(args[len(residual_avals) :])
         cotangents = [
             next(given) if i else np.zeros(aval.shape, float0)
             for i, aval in zip(inexact, out_avals, strict=True)
