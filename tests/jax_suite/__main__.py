@@ -44,7 +44,6 @@ def _environment(options) -> dict[str, str]:
         "JAX_NUM_GENERATED_CASES": str(options.cases),
         "JAX_ENABLE_X64": str(int(options.x64)),
         "JAX_ENABLE_CHECKS": "1",
-        "JAX_SKIP_SLOW_TESTS": "1",
     }
 
 

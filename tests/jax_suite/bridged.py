@@ -25,9 +25,14 @@ _AT_A_POINT = ("jvp", "vjp", "linearize", "linear_transpose")
 DIFFERENTIATE = ("check_grads", *_TRANSFORMATIONS, *_AT_A_POINT)
 
 
-def substitute(module: types.ModuleType, execute: str) -> None:
-    """Replaces what differentiates in the namespace of a test module."""
-    bridge = functools.partial(_bridge, execute=execute)
+def substitute(module: types.ModuleType, execute: str, told: Callable[[], None]) -> None:
+    """Replaces what differentiates in the namespace of a test module; `told` hears of each use."""
+
+    def bridge(f: Callable) -> Callable:
+        told()
+        # What is a derivative of a bridged function has Programs in it already.
+        return f if getattr(f, "of_bridged", False) else pb.bridge(f, execute=execute)
+
     own = {name: _first_bridged(getattr(jax, name), bridge) for name in (*_TRANSFORMATIONS, *_AT_A_POINT)}
     check_grads = functools.partial(_check_grads, bridge)
     theirs = types.SimpleNamespace(**own, make_jaxpr=_make_jaxpr)
@@ -48,11 +53,6 @@ class _Overlaid:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._names, name) if hasattr(self._names, name) else getattr(self._module, name)
-
-
-def _bridge(f: Callable, execute: str) -> Callable:
-    """`f` bridged, once: what is a derivative of a bridged function has Programs in it already."""
-    return f if getattr(f, "of_bridged", False) else pb.bridge(f, execute=execute)
 
 
 def _first_bridged(transformation: Callable, bridge: Callable) -> Callable:
