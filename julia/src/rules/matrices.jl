@@ -39,8 +39,6 @@ end
 transposed(x::Traced) = (n = ndims(x); apply(:transpose, x; perm = vcat(0:n-3, n - 1, n - 2)))
 conjugated(x::Traced) = iscomplex(dtype(x)) ? conj(x) : x
 adjointed(x::Traced) = conjugated(transposed(x))
-symmetrized(x::Traced) = (x + adjointed(x)) / 2
-
 "Where row `op` column + k holds for the positions of each matrix: `positions(x, :ge)` is the lower triangle."
 function positions(x::Traced, op::Symbol, k = 0)
     index(axis) = Traced(x.builder, iota(x.builder, Int32, shape(x), axis))
@@ -49,6 +47,11 @@ function positions(x::Traced, op::Symbol, k = 0)
 end
 lower_triangle(x::Traced, k = 0) = where_(positions(x, :ge, -k), x, 0)
 upper_triangle(x::Traced, k = 0) = where_(positions(x, :le, -k), x, 0)
+"The Hermitian matrix of which a triangle is given: the other is its adjoint, and the diagonal's imaginary part does not count."
+function hermitian(x::Traced, lower::Bool)
+    h = where_(positions(x, lower ? :ge : :le), x, adjointed(x))
+    iscomplex(dtype(x)) ? where_(positions(x, :eq), astype(real(x), dtype(x)), h) : h
+end
 identity_like(x::Traced) = astype(positions(x, :eq), dtype(x))
 diagonal(x::Traced) = apply(:reduce_sum, where_(positions(x, :eq), x, 0); axes = [ndims(x) - 1])
 

@@ -16,6 +16,21 @@ end
 check(eigh("f64", 3), randn(r, 3, 3); reference = decomposed, name = "real")
 check(eigh("c128", 3), randn(r, ComplexF64, 3, 3); reference = decomposed, name = "complex")
 
+# Of any operand one triangle is read and the real part of the diagonal, whatever else there is: so along any direction.
+function bare(T, lower)
+    magnitude = T == "c128" ? "abs" : "copy"
+    """(%0: $T[4,4]) { %1: $T[4,4], %2: f64[4] = eigh %0 {lower=$lower, sort_eigenvalues=true} %3: f64[4,4] = $magnitude %1 %4: f64[4,4] = square %3
+        return %2 %4 }"""
+end
+function of_triangle(x, side)
+    w, v = LinearAlgebra.eigen(Hermitian(permutedims(x), side))
+    w, permutedims(abs2.(v))
+end
+for (type, T) in ("f64" => Float64, "c128" => ComplexF64), lower in (true, false)
+    check(bare(type, lower), randn(r, T, 4, 4) .+ Diagonal(3.0:3:12); reference = x -> of_triangle(x, lower ? :L : :U),
+          name = "$type, not symmetric, lower $lower")
+end
+
 read(lower) = "(%0: f64[2,2]) { %1: f64[2,2], %2: f64[2] = eigh %0 {lower=$lower, sort_eigenvalues=true} return %2 }"
 check_value(read(true), x -> ([1.0, 3.0],), rowmajor([2.0 99; 1 2]))
 check_value(read(false), x -> ([2 - 99.0, 2 + 99],), rowmajor([2.0 99; 1 2]))
