@@ -14,9 +14,9 @@ import numpy as np
 
 from . import keys
 from .dimensions import to_dim
-from .errors import SideEffectError, TracingError, UnsupportedPrimitive
+from .errors import ProgramTypeError, SideEffectError, TracingError, UnsupportedPrimitive
 from .frontend import checkpoints, devices, jaxprs, source
-from .numerals import COMPLEX, DTYPES, dtype_name
+from .numerals import COMPLEX, DTYPES, FLOATS, INTEGERS, dtype_name
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 from .program import INLINE_CONSTANT, Atom, Dim, Equation, Literal, Program, TensorType, Var, constant_ref
 
@@ -126,6 +126,22 @@ class Lowering:
         (var,) = self.append("broadcast_in_dim", [atom], [type_], shape=shape, dims=dims)
         self.broadcasts[var] = atom, dims
         return var
+
+    def convert(self, atom: Atom, dtype: str) -> Atom:
+        """`atom` in that dtype: itself where it has it, and a literal as a literal."""
+        if atom.type.dtype == dtype:
+            return atom
+        if (
+            isinstance(atom, Literal)
+            and not {atom.dtype, dtype} & COMPLEX
+            and (dtype in FLOATS or (dtype in INTEGERS and float(atom.value).is_integer()))
+        ):
+            try:
+                return Literal(atom.value, dtype)
+            except ProgramTypeError:
+                pass  # out of the range: what becomes of it is for the backend to say
+        out = TensorType(dtype, atom.type.shape)
+        return self.append("convert_element_type", [atom], [out], dtype=dtype)[0]
 
     def constant(self, value: Any) -> Atom:
         """A literal for rank 0, else an equation; one for each array in a body."""
@@ -263,6 +279,8 @@ class Lowering:
         except UnsupportedPrimitive as e:
             raise self.unsupported(eqn, str(e)) from None
         if row.elementwise:
+            if eqn.params.get("out_dtype") is not None:
+                inputs = [self.convert(a, types[0].dtype) for a in inputs]
             inputs = [a if isinstance(a, Literal) else self.broadcast(a, types[0].shape) for a in inputs]
         return self.append(row.op, inputs, types, **attrs)
 

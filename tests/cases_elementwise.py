@@ -16,7 +16,6 @@ INTEGER = "i8 i16 i32 i64 u8 u16 u32 u64"
 _UNARY: list[tuple[str, Make, str]] = [
     ("neg", real(-2, 2), f"{FLOAT} {COMPLEX}"),
     ("sign", smooth(-2, 2), FLOAT),
-    ("sign", real(0.5, 2), COMPLEX),
     ("floor", smooth(-3, 3), FLOAT),
     ("ceil", smooth(-3, 3), FLOAT),
     ("exp", real(-2, 2), f"{FLOAT} {COMPLEX}"),
@@ -89,7 +88,6 @@ _BINARY: list[tuple[str, Make, Make, str, tuple[int, ...]]] = [
     ("max", distinct(), real(-0.1, 0.1), FLOAT, (0, 1)),
     ("min", distinct(), real(-0.1, 0.1), FLOAT, (0, 1)),
     ("complex", real(-2, 2), real(-2, 2), WIDE, (0, 1)),
-    ("nextafter", real(-2, 2), real(-2, 2), WIDE, ()),
     ("igamma", real(0.5, 3), real(0.5, 3), WIDE, (1,)),
     ("igammac", real(0.5, 3), real(0.5, 3), WIDE, (1,)),
     ("igamma_grad_a", real(0.5, 3), real(0.5, 3), WIDE, ()),
@@ -173,7 +171,31 @@ def _each(
     return [Case(f"{op}{name}/{dtype}", op, f, makes, dtype, active, **more) for dtype in dtypes.split()]
 
 
+def _as_a_sum(x, y):
+    """nextafter, of which JAX has a derivative since 0.12."""
+    return x + lax.stop_gradient(lax.nextafter(x, y) - x)
+
+
 _ATTRIBUTED = [
+    # Of complex numbers JAX has a derivative since 0.12.
+    *_each("sign", COMPLEX, lax.sign, (real(0.5, 2),), (0,), reference=lambda z: z / jnp.abs(z)),
+    *_each("nextafter", WIDE, lax.nextafter, (real(-2, 2), real(-2, 2)), (0, 1), reference=_as_a_sum),
+    *_each(
+        "mul",
+        "f32 f16",
+        lambda x, y: lax.mul(x, y.astype(jnp.bfloat16), out_dtype=jnp.float32),
+        (real(-2, 2), real(-2, 2)),
+        (0, 1),
+        "_out_dtype",
+    ),
+    *_each(
+        "mul",
+        "i32 f32",
+        lambda x, n: lax.mul(lax.mul(x, n, out_dtype=jnp.float32), n[0, 0], out_dtype=jnp.int8),
+        (ints(-9, 9), ints(-9, 9, dtype="i16")),
+        (),
+        "_out_dtype_converts",
+    ),
     *_each("round", WIDE, lambda x: lax.round(x, lax.RoundingMethod(0)), (smooth(-3, 3),), (0,), "_away"),
     *_each(
         "round",
@@ -285,4 +307,51 @@ _ATTRIBUTED = [
     *_each("add", "f32 bf16", lambda x: 2 * x + 0.1, (real(-2, 2),), (0,), "_literals", exact=False),
 ]
 
-CASES = _numbered([*_unary(), *_binary(), *_ATTRIBUTED])
+# Of JAX since 0.11.
+_LOG2 = _each("log2", f"{FLOAT} {COMPLEX}", getattr(lax, "log2", None), (real(0.3, 3),), (0,))
+_ONE_MINUS_SQUARE = [
+    case
+    for dtypes, make, active in ((f"{FLOAT} {COMPLEX}", real(-2, 2), (0,)), ("i32 u8", whole_range(), ()))
+    for case in _each("one_minus_square", dtypes, getattr(lax, "one_minus_square", None), (make,), active)
+]
+
+# Of JAX since 0.12.
+_POLYNOMIAL = [
+    *_each(
+        "program",
+        f"{FLOAT} c64",
+        lambda x, c: lax.polynomial(x, [0.5, c, 2.0, c[:1], -1.0, 0.25]),
+        (real(-1, 1), real(-1, 1)),
+        (0, 1),
+        "_polynomial",
+        exact=False,
+    ),
+    *_each(
+        "program",
+        "i32",
+        lambda x: lax.polynomial(x, [7, 0, -3]),
+        (ints(-9, 9),),
+        (),
+        "_polynomial_of_integers",
+    ),
+    *_each(
+        "program",
+        "f32",
+        lambda x: lax.polynomial(2.0, [x, 1.0, 3.0]),
+        (real(-1, 1, ()),),
+        (0,),
+        "_polynomial_of_a_number",
+        exact=False,
+    ),
+]
+
+_NEW = {"log2": _LOG2, "one_minus_square": _ONE_MINUS_SQUARE, "polynomial": _POLYNOMIAL}
+
+CASES = _numbered(
+    [
+        *_unary(),
+        *_binary(),
+        *_ATTRIBUTED,
+        *(case for name, cases in _NEW.items() if hasattr(lax, name) for case in cases),
+    ]
+)

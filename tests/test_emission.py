@@ -70,10 +70,28 @@ def test_the_comparison_notices_one_bit():
         _assert_same(x, x + np.float32(1e-3), exact=False)
 
 
+# Primitives of JAX since 0.11.
+_SINCE_0_11 = {
+    "log2": (np.log2, lambda x: 1 / (x * np.log(2.0))),
+    "one_minus_square": (lambda x: 1 - x**2, lambda x: -2 * x),
+}
+
+
+@pytest.mark.parametrize("op", _SINCE_0_11)
+def test_operations_that_older_releases_lack(op, x64):
+    program = parse(f"pybridge 1\nprogram f(%0: f64[3]) {{\n  %1: f64[3] = {op} %0\n  return %1\n}}\n")
+    x, (value, slope) = np.array([0.25, 1.5, 3.0]), _SINCE_0_11[op]
+    np.testing.assert_allclose(to_jax(program)(x)[0], value(x), rtol=1e-14)
+    np.testing.assert_allclose(program.call(x)[0], value(x), rtol=1e-14)
+    np.testing.assert_allclose(to_jax(program.vjp())(x, np.ones(3))[0], slope(x), rtol=1e-14)
+
+
 def test_every_row_of_the_table_has_a_case():
     # custom_vjp_tangent has no value, dim_size needs symbolic dimensions, XLA cannot run while_passes: each
     # of these has tests of its own.
-    assert {op for op in TABLE if not by_op(op)} == {"custom_vjp_tangent", "dim_size", "while_passes"}
+    caseless = {"custom_vjp_tangent", "dim_size", "while_passes"}
+    caseless |= {op for op in _SINCE_0_11 if not hasattr(jax.lax, op)}
+    assert {op for op in TABLE if not by_op(op)} == caseless
 
 
 def test_cases_have_unique_names_and_reproducible_inputs():

@@ -229,6 +229,19 @@ def test_platform_dependent_code_takes_the_portable_branch():
         trace(lambda x: lax.platform_dependent(x, cpu=jnp.sin, cuda=jnp.cos))(X)
 
 
+def test_a_wish_for_accuracy_is_granted():
+    def f(x):
+        return jax.lax.exp(x, accuracy=jax.lax.AccuracyMode.HIGHEST)
+
+    assert [eq.op for eq in trace(f)(X).equations] == ["exp"]
+
+
+def test_operands_are_converted_to_the_dtype_of_the_product():
+    program = trace(lambda x: jax.lax.mul(x.astype(jnp.bfloat16), 2, out_dtype=jnp.float32))(X)
+    assert [eq.attrs.get("dtype") for eq in program.equations] == ["bf16", "f32", None]
+    assert program.equations[-1].inputs[1] == Literal(2.0, "f32")
+
+
 def test_total_order_comparisons_order_zeros_and_nans():
     values = np.float32([-np.inf, -1, -0.0, 0.0, 1, np.inf, np.nan])
     x, y = map(np.ascontiguousarray, np.broadcast_arrays(values[:, None], values))

@@ -27,7 +27,7 @@ Base.promote_rule(::Type{BFloat16}, ::Type{T}) where {T<:Integer} = BFloat16
 for op in (:+, :-, :*, :/, :^, :rem, :atan)
     @eval Base.$op(x::BFloat16, y::BFloat16) = BFloat16($op(Float32(x), Float32(y)))
 end
-for op in (:-, :abs, :sign, :floor, :ceil, :trunc, :exp, :exp2, :log, :expm1, :log1p, :sin, :cos, :tan, :asin, :acos,
+for op in (:-, :abs, :sign, :floor, :ceil, :trunc, :exp, :exp2, :log, :log2, :expm1, :log1p, :sin, :cos, :tan, :asin, :acos,
            :atan, :sinh, :cosh, :tanh, :asinh, :acosh, :atanh, :sqrt, :cbrt)
     @eval Base.$op(x::BFloat16) = BFloat16($op(Float32(x)))
 end

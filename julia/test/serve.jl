@@ -6,7 +6,7 @@ const LINE = "pybridge 1\nprogram f(%0: f64[2]) {\n  %1: f64[2] = sin %0\n  retu
     @test startswith(served("linearize m1", LINE), "ok\n1 ")
     @test all(line -> occursin(r"^\w+ [01] [01] [01] (own|fused|inlined|none) (-|\d(,\d)*)$", line), split(chomp(served("rules")), '\n')[2:end])
     rules = split(chomp(served("rules")), '\n')
-    @test all(in(rules), ["add 1 1 0 fused -", "floor 0 0 1 fused -", "sort 1 0 0 own -", "schur 0 0 0 own -", "zeta 1 0 0 fused 0", "remat 1 1 0 inlined -", "nextafter 0 0 0 fused 0,1"])
+    @test all(in(rules), ["add 1 1 0 fused -", "floor 0 0 1 fused -", "sort 1 0 0 own -", "schur 0 0 0 own -", "zeta 1 0 0 fused 0", "remat 1 1 0 inlined -", "nextafter 1 0 0 fused -"])
 end
 @testset "evaluation in place" begin
     x, y = [0.5, 1.0], zeros(2)

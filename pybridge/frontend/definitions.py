@@ -21,24 +21,12 @@ def _ragged_dot_general(*operands: Any, **params: Any) -> Any:
     return internals.ragged_dot_general_impl(*operands, **params)
 
 
-def _cholesky_update(*operands: Any) -> Any:
-    return _each_matrix(internals.cholesky_update_jax_fn, *operands)
-
-
 def _symmetric_product(*operands: Any, **params: Any) -> Any:
     return internals.symmetric_product_jax_fn(*operands, **params)
 
 
-def _each_matrix(definition: Any, *operands: Any) -> Any:
-    """The definition, which knows matrices and vectors alone, on batches of them."""
-    for _ in range(operands[0].ndim - 2):
-        definition = jax.vmap(definition)
-    return definition(*operands)
-
-
 _DEFINITIONS = {
     "ragged_dot_general": _ragged_dot_general,
-    "cholesky_update": _cholesky_update,
     "symmetric_product": _symmetric_product,
 }
 

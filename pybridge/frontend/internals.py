@@ -80,7 +80,6 @@ _PLACES: dict[str, tuple[str, ...]] = {
     # Definitions of operations by others
     "convert_element_type": ("lax.lax:_convert_element_type",),
     "ragged_dot_general_impl": ("lax.lax:_ragged_dot_general_impl",),
-    "cholesky_update_jax_fn": ("lax.linalg:_cholesky_update_jax_fn",),
     "symmetric_product_jax_fn": ("lax.linalg:_symmetric_product_jax_fn",),
     "geqrf": ("lax.linalg:geqrf",),
     "geqp3": ("lax.linalg:geqp3",),

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import itertools
 
-from ..errors import ProgramTypeError
 from ..frontend import definitions, equations
-from ..numerals import COMPLEX, FLOATS, INTEGERS
+from ..numerals import FLOATS
 from ..program import Literal, SymDim, TensorType
+from .cholesky_update import lower_cholesky_update
 from .control import lower_high
 from .folding import FOLDED
 from .row import dims, integers
@@ -31,20 +31,22 @@ def _broadcast_in_dim(lowering, eqn, inputs):
 
 
 def _convert_element_type(lowering, eqn, inputs):
-    """Nothing where only a weak type is made strong; a literal where a literal is converted."""
-    (x,), out = inputs, lowering.type_of(eqn.outvars[0].aval, "convert_element_type")
-    if x.type.dtype == out.dtype:
-        return [x]
-    if (
-        isinstance(x, Literal)
-        and not {x.dtype, out.dtype} & COMPLEX
-        and (out.dtype in FLOATS or (out.dtype in INTEGERS and float(x.value).is_integer()))
-    ):
-        try:
-            return [Literal(x.value, out.dtype)]
-        except ProgramTypeError:
-            pass  # out of the range: what becomes of it is for the backend to say
-    return lowering.append("convert_element_type", [x], [out], dtype=out.dtype)
+    """Nothing where only a weak type is made strong."""
+    out = lowering.type_of(eqn.outvars[0].aval, "convert_element_type")
+    return [lowering.convert(inputs[0], out.dtype)]
+
+
+def _polynomial(lowering, eqn, inputs):
+    """c0 + x (c1 + x (c2 + ...))."""
+    out = lowering.type_of(eqn.outvars[0].aval)
+    x = lowering.broadcast(inputs[0], out.shape)
+    *coefficients, total = (
+        c if isinstance(c, Literal) else lowering.broadcast(c, out.shape) for c in inputs[1:]
+    )
+    for c in reversed(coefficients):
+        (product,) = lowering.append("mul", [total, x], [out])
+        (total,) = lowering.append("add", [product, c], [out])
+    return [total]
 
 
 def _stack(lowering, eqn, inputs):
@@ -189,12 +191,14 @@ DECOMPOSITIONS = {
     "tie": _second,
     "broadcast_in_dim": _broadcast_in_dim,
     "convert_element_type": _convert_element_type,
+    "polynomial": _polynomial,
     "stack": _stack,
     "unstack": _unstack,
     "tile": _tile,
     "reshape": _reshape,
     "approx_top_k": _approx_top_k,
     **dict.fromkeys(definitions.DEFINED, _as_jax_defines_it),
+    "cholesky_update": lower_cholesky_update,
     "empty": _empty,
     "dimension_size": _dimension_size,
     "eq_to": _total_order("eq"),

@@ -31,6 +31,8 @@ _RENAMED = {
     "or": lax.bitwise_or,
     "xor": lax.bitwise_xor,
     "copy": jnp.copy,
+    "log2": jnp.log2,
+    "one_minus_square": getattr(lax, "one_minus_square", lambda x: (1 + x) * (1 - x)),  # since JAX 0.11
     "regularized_incomplete_beta": lax.betainc,
 }
 

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from jax import lax
+
 from ..dimensions import to_dim
 from ..errors import UnsupportedPrimitive
 
@@ -13,14 +16,22 @@ from ..errors import UnsupportedPrimitive
 def no_attrs(eqn) -> dict[str, Any]:
     """For primitives without attributes: refuses the parameters that would change the result.
 
-    `accuracy` and `out_dtype` are optional parameters of elementwise lax primitives; None is their default.
+    Elementwise primitives of lax have two optional ones. `accuracy` is a wish that the most accurate of XLA's
+    code be taken, for which there is but one kernel here, or a bound on errors, which nobody checks here. To
+    `out_dtype`, a dtype, lowering converts the operands; with bool there is no arithmetic.
     """
-    for name in ("accuracy", "out_dtype"):
-        if eqn.params.get(name) is not None:
-            raise UnsupportedPrimitive(
-                f"{eqn.primitive} with {name}={eqn.params[name]}", primitive=str(eqn.primitive)
-            )
+    accuracy, out_dtype = (eqn.params.get(name) for name in ("accuracy", "out_dtype"))
+    if isinstance(accuracy, lax.Tolerance):
+        raise UnsupportedPrimitive(
+            f"{eqn.primitive} with a bound on its errors ({_bounds(accuracy)})", primitive=str(eqn.primitive)
+        )
+    if out_dtype is not None and np.dtype(out_dtype) == bool:
+        raise UnsupportedPrimitive(f"{eqn.primitive} with out_dtype=bool", primitive=str(eqn.primitive))
     return {}
+
+
+def _bounds(accuracy: lax.Tolerance) -> str:
+    return ", ".join(f"{name}={value}" for name, value in vars(accuracy).items() if value)
 
 
 @dataclass(frozen=True)

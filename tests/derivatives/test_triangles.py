@@ -1,7 +1,7 @@
 """Operations that read one triangle of their operand, against finite differences.
 
-Of such an operand any direction is possible, in which JAX up to 0.10 takes the whole tangent for what is read:
-here it is no reference.
+Of such an operand any direction is possible, and there JAX is no reference: its cholesky up to 0.10, and its
+eigh, take the whole tangent for what is read.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ cost(op::Elementwise, eqn) = get(COSTS, name(op), 1)
 
 # In additions, roughly.
 const COSTS = Dict{Symbol,Int}(
-    :div => 4, :sqrt => 4, :rsqrt => 4, :rem => 8, :exp => 10, :exp2 => 10, :log => 10, :log1p => 12, :expm1 => 12, :tanh => 14, :logistic => 12,
+    :div => 4, :sqrt => 4, :rsqrt => 4, :rem => 8, :exp => 10, :exp2 => 10, :log => 10, :log2 => 10, :log1p => 12, :expm1 => 12, :tanh => 14, :logistic => 12,
     :sin => 14, :cos => 14, :tan => 20, :asin => 12, :acos => 12, :atan => 12, :atan2 => 16, :sinh => 14, :cosh => 14, :asinh => 16,
     :acosh => 16, :atanh => 16, :cbrt => 12, :pow => 24, :erf => 14, :erfc => 20, :erf_inv => 40, :lgamma => 60, :digamma => 60,
     :polygamma => 200, :zeta => 200, :igamma => 200, :igammac => 200, :igamma_grad_a => 400, :regularized_incomplete_beta => 200, :bessel_i0e => 30, :bessel_i1e => 30)

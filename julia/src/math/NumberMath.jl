@@ -14,7 +14,7 @@ module NumberMath
 Base.Experimental.@optlevel 2
 
 # Names of this module's own, before any use could take them for Base's.
-for f in (:exp, :exp2, :expm1, :log, :log1p, :sin, :cos, :tan, :asin, :acos, :atan, :sinh, :cosh, :tanh, :asinh, :acosh, :atanh,
+for f in (:exp, :exp2, :expm1, :log, :log2, :log1p, :sin, :cos, :tan, :asin, :acos, :atan, :sinh, :cosh, :tanh, :asinh, :acosh, :atanh,
           :sqrt, :cbrt, :rem, :hypot)
     @eval function $f end
 end

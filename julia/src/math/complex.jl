@@ -15,6 +15,12 @@
 end
 @inline larger(a, b) = ifelse(a > b, a, b)
 
+"1 - z² without the cancellations of (1 + z)(1 - z) near ±1 and, in the imaginary part, near 0."
+@inline function one_minus_square(z::Complex)
+    x, y = reim(z)
+    complex(fma(y, y, one_minus_square(x)), -2 * x * y)
+end
+
 "√(x² + y²) without overflow on the way; infinite parts win over NaN."
 @inline function hypot(x::T, y::T) where {T<:Binary}
     a, b = abs(x), abs(y)
@@ -68,6 +74,7 @@ end
     near = (a > T(0.5)) & (a < T(2))
     complex(ifelse(near, T(0.5) * log1p((a - 1) * (a + 1) + b * b), log(hypot(x, y))), atan2(imag(z), real(z)))
 end
+@inline log2(z::Complex{T}) where {T} = (w = log(z); complex(real(w) * log2_e(T)[1], imag(w) * log2_e(T)[1]))
 @inline function log1p(z::Complex{T}) where {T<:Binary}
     x, y = real(z), imag(z)
     near = (abs(x) < T(0.5)) & (abs(y) < 1)

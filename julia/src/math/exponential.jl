@@ -3,8 +3,9 @@
 const LN2_32, LN2_64 = in_parts(() -> Base.log(big(2)), 2)
 @inline ln2(::Type{Float32}) = LN2_32
 @inline ln2(::Type{Float64}) = LN2_64
-@inline log2_e(::Type{Float32}) = 1.442695f0
-@inline log2_e(::Type{Float64}) = 1.4426950408889634
+const LOG2_E_32, LOG2_E_64 = in_parts(() -> 1 / Base.log(big(2)), 2)
+@inline log2_e(::Type{Float32}) = LOG2_E_32
+@inline log2_e(::Type{Float64}) = LOG2_E_64
 
 # Beyond these the result, and its half, is infinite, or zero.
 @inline exp_limits(::Type{Float32}) = (-104.0f0, 90.0f0)
@@ -20,7 +21,7 @@ end
 
 "(r, k). `fma` makes the first difference exact, as r is small and its last bit no lower than ln 2's."
 @inline function exp_reduced(x::T) where {T<:Binary}
-    t = muladd(x, log2_e(T), shifter(T))
+    t = muladd(x, log2_e(T)[1], shifter(T))
     n = t - shifter(T)
     high, low = ln2(T)
     fma(-n, low, fma(-n, high, x)), shifted_integer(t)

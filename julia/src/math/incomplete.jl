@@ -3,16 +3,20 @@
 # xᵃ e⁻ˣ / Γ(a), the factor both expansions of the incomplete gamma function share; it loses digits as log Γ(a) grows.
 gamma_factor(a, x) = exp(a * log(x) - x - lgamma(a))
 
+# Near x = a the series take some 6√a terms. Where these are too many, beyond some 10¹⁰, the result is NaN.
+const MOST_TERMS = 2_000_000
+
 "P(a, x) by Σ xⁿ / (a(a+1)…(a+n)) (DLMF 8.7.1)."
 function gamma_series(a, x)
     term = total = 1 / a
     n = a
-    while term > eps() * total / 4
+    for _ in 1:MOST_TERMS
+        term > eps() * total / 4 || return total * gamma_factor(a, x)
         n += 1
         term *= x / n
         total += term
     end
-    total * gamma_factor(a, x)
+    NaN
 end
 
 "Q(a, x) by the continued fraction of DLMF 8.9.2, 1/(x+1-a - 1(1-a)/(x+3-a - …))."
@@ -32,7 +36,7 @@ gamma_fraction(a, x) = gamma_factor(a, x) / lentz(k -> x + 2k + 1 - a, k -> -k *
     value
 end
 
-outside_gamma(a, x) = isnan(a) || isnan(x) || x < 0 || a < 0 || (a == 0 && x == 0)
+outside_gamma(a, x) = isnan(a) || isnan(x) || x < 0 || a < 0 || (a == 0 && x == 0) || (isinf(a) && isinf(x))
 uses_fraction(a, x) = x >= 1 && x > a
 igamma(a::Float64, x::Float64) = outside_gamma(a, x) ? NaN : x == 0 ? 0.0 : isinf(x) || a == 0 ? 1.0 : isinf(a) ? 0.0 :
     uses_fraction(a, x) ? 1 - gamma_fraction(a, x) : gamma_series(a, x)
@@ -54,14 +58,16 @@ function gamma_series_slope(a, x)
     term = total = 1.0
     slope = inverses = 0.0
     n = a
-    while term > eps() * total / 4 || term * inverses > eps() * slope / 4
+    for _ in 1:MOST_TERMS
+        term > eps() * total / 4 || term * inverses > eps() * slope / 4 ||
+            return exp(a * log(x) - x - lgamma(a + 1)) * (total * (log(x) - digamma(a + 1)) - slope)
         n += 1
         term *= x / n
         inverses += 1 / n
         total += term
         slope += term * inverses
     end
-    exp(a * log(x) - x - lgamma(a + 1)) * (total * (log(x) - digamma(a + 1)) - slope)
+    NaN
 end
 
 "∂Q/∂a by Lentz's method (`lentz`, DLMF 8.9.2), each quantity of which goes with its derivative by a."

@@ -46,6 +46,16 @@ end
     log_domain(x, log_sum(k, m - 1, zero(T)))
 end
 
+"log₂ x = k + log₂e log m. What rounding takes of log₂e (m-1) and of its sum with k is added at the end."
+@inline function log2(x::T) where {T<:Binary}
+    k, m = exponent_and_significand_of_any(x)
+    high, low = log2_e(T)
+    f = m - 1
+    p = f * high
+    s, c = fast_two_sum(small_float(k), p)
+    log_domain(x, s + (c + (fma(f, high, -p) + muladd(f, low, high * log1p_rest(f)))))
+end
+
 "The sum and its rounding error (Knuth, TAOCP 2, theorem 4.2.2B)."
 @inline function two_sum(a, b)
     s = a + b

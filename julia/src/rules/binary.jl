@@ -52,11 +52,24 @@ const SHARES = ((t, y, a, b) -> share(t, y, a, b), (t, y, a, b) -> share(t, y, b
 binary(:max, larger; domain = isanything, tangents = SHARES)
 binary(:min, smaller; domain = isanything, tangents = SHARES)
 
-squared_norm(a, b) = square(a) + square(b)
-binary(:atan2, NumberMath.atan2; domain = isinexact,
-       tangents = ((t, y, a, b) -> t * (b / squared_norm(a, b)), (t, y, a, b) -> t * (-a / squared_norm(a, b))))
+# (b ȧ - a ḃ) / (a² + b²).
+function atan2_tangent((ȧ, ḃ), y, a, b)
+    u, v, d = quotients(a, b)
+    by_a, by_b = ȧ === nothing ? nothing : ȧ * u, ḃ === nothing ? nothing : ḃ * v
+    (by_b === nothing ? by_a : by_a === nothing ? -by_b : by_a - by_b) / d
+end
+"(u, v, d) with u/d = b / (a² + b²) and v/d = a / (a² + b²): both over the larger operand, lest squares be infinite or vanish."
+function quotients(a, b)
+    iscomplex(dtype(a)) && return b, a, square(a) + square(b)
+    steep = compare(:gt, abs(a), abs(b))
+    p = where_(steep, a, b)
+    q = where_(steep, b, a) / p
+    where_(steep, q, 1), where_(steep, 1, q), p * (square(q) + 1)
+end
+binary(:atan2, NumberMath.atan2; domain = isinexact, tangents = atan2_tangent)
 
-binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat, tangents = (no_rule, no_rule))
+# As a function of real numbers it is the identity of the first operand, but for less than any number.
+binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat, tangents = ((t, y, a, b) -> t, (t, y, a, b) -> nothing))
 # Floats of one sign are ordered as their bits are.
 function next_after(a::T, b::T) where {T<:AbstractFloat}
     (isnan(a) || isnan(b)) && return a + b

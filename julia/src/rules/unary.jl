@@ -5,7 +5,14 @@
 unary(:neg, -; tangents = ((t, y, x) -> -t,), transpose = (ȳ, x) -> (-ȳ,))
 unit(x) = sign(x)
 unit(z::Complex) = (m = NumberMath.magnitude(z); ifelse(m == 0, z, complex(real(z) / m, imag(z) / m)))
-unary(:sign, unit)
+# z/|z| turns by the angle Im(z̄ ż)/|z|², with 0 at 0; a real number's sign stays.
+function unit_tangent(t, y, x)
+    iscomplex(dtype(x)) || return nothing
+    r = abs(x)
+    angle = imag(conj(y) * t) / where_(compare(:eq, r, 0), 1, r)
+    y * apply(:complex, literal(angle, 0), angle)
+end
+unary(:sign, unit; tangents = (unit_tangent,))
 unary(:floor, floor; domain = isfloat)
 unary(:ceil, ceil; domain = isfloat)
 round_to_even(x) = round(x, RoundNearest)
@@ -16,24 +23,56 @@ unary(:is_finite, isfinite; domain = isfloat, result = bool_dtype)
 unary(:exp, NumberMath.exp; domain = isinexact, tangents = ((t, y, x) -> t * y,))
 unary(:exp2, NumberMath.exp2; domain = isinexact, tangents = ((t, y, x) -> log(2) * (t * y),))
 unary(:log, NumberMath.log; domain = isinexact, tangents = ((t, y, x) -> t / x,))
-unary(:expm1, NumberMath.expm1; domain = isinexact, tangents = ((t, y, x) -> t * (y + 1),))
+unary(:log2, NumberMath.log2; domain = isinexact, tangents = ((t, y, x) -> t / (log(2) * x),))
+# y + 1 would have lost eˣ where that is small.
+unary(:expm1, NumberMath.expm1; domain = isinexact, tangents = ((t, y, x) -> t * exp(x),))
 unary(:log1p, NumberMath.log1p; domain = isinexact, tangents = ((t, y, x) -> t / (x + 1),))
 
-# (1 - y)(1 + y) keeps the digits that 1 - y² loses where |y| is near 1.
-unary(:tanh, NumberMath.tanh; domain = isinexact, tangents = ((t, y, x) -> t * ((1 - y) * (1 + y)),))
+# 1 - x², a primitive since the product (1 - x)(1 + x), which is exact where x² is near 1, has a derivative that cancels where x is near 0.
+unary(:one_minus_square, NumberMath.one_minus_square; tangents = ((t, y, x) -> t * (-2 * x),))
+one_minus_square(x::Traced) = apply(:one_minus_square, x)
+# 1 + z² = 1 - (iz)².
+times_i(z::Traced) = apply(:complex, -imag(z), real(z))
+one_plus_square(x::Traced) = iscomplex(dtype(x)) ? one_minus_square(times_i(x)) : square(x) + 1
+
+unary(:tanh, NumberMath.tanh; domain = isinexact, tangents = ((t, y, x) -> t * one_minus_square(y),))
 unary(:logistic, NumberMath.logistic; domain = isinexact, tangents = ((t, y, x) -> t * (y * (1 - y)),))
 
 unary(:sin, NumberMath.sin; domain = isinexact, tangents = ((t, y, x) -> t * cos(x),))
 unary(:cos, NumberMath.cos; domain = isinexact, tangents = ((t, y, x) -> -(t * sin(x)),))
-unary(:tan, NumberMath.tan; domain = isinexact, tangents = ((t, y, x) -> t * (square(y) + 1),))
-unary(:asin, NumberMath.asin; domain = isinexact, tangents = ((t, y, x) -> t * rsqrt(1 - square(x)),))
-unary(:acos, NumberMath.acos; domain = isinexact, tangents = ((t, y, x) -> -(t * rsqrt(1 - square(x))),))
-unary(:atan, NumberMath.atan; domain = isinexact, tangents = ((t, y, x) -> t / (square(x) + 1),))
+unary(:tan, NumberMath.tan; domain = isinexact, tangents = ((t, y, x) -> t * one_plus_square(y),))
+unary(:asin, NumberMath.asin; domain = isinexact, tangents = ((t, y, x) -> t * arc_slope(x),))
+unary(:acos, NumberMath.acos; domain = isinexact, tangents = ((t, y, x) -> -(t * arc_slope(x)),))
+unary(:atan, NumberMath.atan; domain = isinexact, tangents = ((t, y, x) -> t / one_plus_square(x),))
 unary(:sinh, NumberMath.sinh; domain = isinexact, tangents = ((t, y, x) -> t * cosh(x),))
 unary(:cosh, NumberMath.cosh; domain = isinexact, tangents = ((t, y, x) -> t * sinh(x),))
-unary(:asinh, NumberMath.asinh; domain = isinexact, tangents = ((t, y, x) -> t * rsqrt(square(x) + 1),))
-unary(:acosh, NumberMath.acosh; domain = isinexact, tangents = ((t, y, x) -> t * rsqrt(square(x) - 1),))
-unary(:atanh, NumberMath.atanh; domain = isinexact, tangents = ((t, y, x) -> t / ((1 - x) * (1 + x)),))
+unary(:asinh, NumberMath.asinh; domain = isinexact, tangents = ((t, y, x) -> t * asinh_slope(x),))
+# Two roots: of negative real parts x² - 1 has the other one, of large numbers it is infinite, and near 1 it has few digits. In x + 1 a
+# complex number on the cut would lose the sign of its imaginary part, -0.
+unary(:acosh, NumberMath.acosh; domain = isinexact, tangents = ((t, y, x) -> t * (rsqrt(x - 1) * rsqrt(x - -1)),))
+unary(:atanh, NumberMath.atanh; domain = isinexact, tangents = ((t, y, x) -> t / one_minus_square(x),))
+
+"Beyond it 1 no longer counts beside a square, and up to it squares are finite."
+without_one(T) = 4 / sqrt(Float64(eps(T)))
+
+"1/√(1 + x²), where x² is infinite too."
+function asinh_slope(x)
+    iscomplex(dtype(x)) && return arc_slope(times_i(x))
+    a = abs(x)
+    far = compare(:gt, a, without_one(dtype(x)))
+    r = rsqrt(where_(far, a, square(x) + 1))
+    where_(far, square(r), r)
+end
+
+"1/√(1 - x²). Large complex numbers are scaled by a power of two c: c/√(-(cz)²), on both sides of the cut."
+function arc_slope(x)
+    iscomplex(dtype(x)) || return rsqrt(one_minus_square(x))
+    re, im_ = real(x), imag(x)
+    m, T = max(abs(re), abs(im_)), dtype(re)
+    far, c = compare(:gt, m, without_one(T)), ldexp(1.0, -(exponent(floatmax(T)) ÷ 2 + 2))
+    s = rsqrt(where_(far, -square(apply(:complex, c * re, c * im_)), one_minus_square(where_(far, 0, x))))
+    s * astype(where_(compare(:eq, m, Inf), 0, where_(far, literal(m, c), literal(m, 1))), dtype(x))
+end
 
 unary(:sqrt, NumberMath.sqrt; domain = isinexact, tangents = ((t, y, x) -> t * (0.5 / y),))
 unary(:rsqrt, NumberMath.rsqrt; domain = isinexact, tangents = ((t, y, x) -> t * (-0.5 * (y / x)),))

@@ -43,9 +43,10 @@ end
 end
 
 @testset "complex $name" for (name, reference) in (
-        :exp => exp, :exp2 => exp2, :expm1 => expm1, :log => log, :log1p => log1p, :sin => sin, :cos => cos, :tan => tan, :asin => asin,
+        :exp => exp, :exp2 => exp2, :expm1 => expm1, :log => log, :log2 => log2, :log1p => log1p, :sin => sin, :cos => cos, :tan => tan, :asin => asin,
         :acos => acos, :atan => atan, :sinh => sinh, :cosh => cosh, :tanh => tanh, :asinh => asinh, :acosh => acosh, :atanh => atanh,
-        :sqrt => sqrt, :rsqrt => z -> 1 / sqrt(z), :logistic => z -> 1 / (1 + exp(-z)), :magnitude => abs, :inverse => inv)
+        :sqrt => sqrt, :rsqrt => z -> 1 / sqrt(z), :logistic => z -> 1 / (1 + exp(-z)), :magnitude => abs, :inverse => inv,
+        :one_minus_square => z -> (1 - z) * (1 + z))
     rng, f = MersenneTwister(3), getfield(NM, name)
     for T in (Float32, Float64)
         points = [randn(rng, Complex{T}) * T(10)^rand(rng, -4:1) for _ in 1:300]

@@ -78,7 +78,7 @@ if has_avx2()
     halves(f) = (@inline g(x) = f(x, oftype(x, 0.5)); g)
     vectorises(f, T) = occursin(T === Float32 ? r"f(mul|sub|add|div) (contract )?<(8|16) x float>" : r"f(mul|sub|add|div) (contract )?<(4|8) x double>",
                                 llvm(loop!, (typeof(f), Ptr{T}, Ptr{T}, Int)))
-    @testset "vectors of $name" for name in (:exp, :exp2, :expm1, :log, :log1p, :logistic, :tanh, :sin_near, :cos_near, :tan_near, :sinh,
+    @testset "vectors of $name" for name in (:exp, :exp2, :expm1, :log, :log2, :log1p, :logistic, :tanh, :sin_near, :cos_near, :tan_near, :sinh,
                                              :cosh, :asin, :acos, :atan, :asinh, :acosh, :atanh, :rsqrt, :erf, :erfc, :erf_inv)
         f = getfield(NumberMath, name)
         @test vectorises(f, Float32) && vectorises(f, Float64)

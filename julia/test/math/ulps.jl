@@ -58,14 +58,14 @@ end
 "name => (the function of BigFloat, range of magnitudes where something happens, arity, bounds for Float32 and Float64)"
 const FUNCTIONS = [
     (:exp, exp, (1e-2, 700), 1, 1.0, 1.0), (:exp2, exp2, (1e-2, 1000), 1, 1.25, 1.25), (:expm1, expm1, (1e-5, 40), 1, 1.5, 2.0),
-    (:log, log, (0.1, 4), 1, 1.0, 1.0), (:log1p, log1p, (1e-5, 4), 1, 1.0, 1.0),
+    (:log, log, (0.1, 4), 1, 1.0, 1.0), (:log2, log2, (0.1, 4), 1, 1.0, 1.25), (:log1p, log1p, (1e-5, 4), 1, 1.0, 1.0),
     (:logistic, x -> 1 / (1 + exp(-x)), (1e-3, 700), 1, 2.25, 2.25),
     (:sin, sin, (1e-2, 1e5), 1, 1.75, 1.75), (:cos, cos, (1e-2, 1e5), 1, 1.75, 1.75), (:tan, tan, (1e-2, 1e5), 1, 3.0, 1.5),
     (:asin, asin, (1e-3, 1), 1, 2.5, 2.0), (:acos, acos, (1e-3, 1), 1, 1.5, 1.5), (:atan, atan, (1e-3, 100), 1, 2.0, 2.0),
     (:atan2, atan, (1e-3, 100), 2, 2.0, 2.0), (:sinh, sinh, (1e-2, 700), 1, 2.0, 2.0), (:cosh, cosh, (1e-2, 700), 1, 1.5, 1.5),
     (:tanh, tanh, (1e-3, 16), 1, 3.0, 1.5), (:asinh, asinh, (1e-3, 100), 1, 1.5, 1.5), (:acosh, acosh, (1, 100), 1, 1.5, 1.5),
     (:atanh, atanh, (1e-3, 1), 1, 1.5, 1.5), (:sqrt, sqrt, (1e-3, 100), 1, 0.5, 0.5), (:rsqrt, x -> 1 / sqrt(x), (1e-3, 100), 1, 1.5, 1.5),
-    (:cbrt, cbrt, (1e-3, 100), 1, 1.0, 1.0), (:pow, ^, (1e-2, 200), 2, 1.0, 1.5),
+    (:cbrt, cbrt, (1e-3, 100), 1, 1.0, 1.0), (:one_minus_square, x -> 1 - x^2, (1e-3, 100), 1, 0.5, 0.5), (:pow, ^, (1e-2, 200), 2, 1.0, 1.5),
     (:erf, exact_erf, (1e-3, 6), 1, 1.25, 1.25), (:erfc, exact_erfc, (1e-3, 26), 1, 4.0, 2.0), (:erf_inv, exact_erf_inv, (1e-3, 1), 1, 3.5, 1.5),
 ]
 const REFERENCES = Dict(name => (f, range, arity) for (name, f, range, arity, _, _) in FUNCTIONS)

@@ -19,12 +19,12 @@ end
 big_lgamma(x) = log(abs(big_gamma(x)))
 
 const UNARY = [
-    :neg => (ANYWHERE, -), :exp => (ANYWHERE, exp), :exp2 => (ANYWHERE, exp2), :log => (POSITIVE, log), :expm1 => (ANYWHERE, expm1),
+    :neg => (ANYWHERE, -), :exp => (ANYWHERE, exp), :exp2 => (ANYWHERE, exp2), :log => (POSITIVE, log), :log2 => (POSITIVE, log2), :expm1 => (ANYWHERE, expm1),
     :log1p => (POSITIVE, log1p), :tanh => (ANYWHERE, tanh), :logistic => (ANYWHERE, x -> 1 / (1 + exp(-x))), :sin => (ANYWHERE, sin),
     :cos => (ANYWHERE, cos), :tan => (UNIT, tan), :asin => (UNIT, asin), :acos => (UNIT, acos), :atan => (ANYWHERE, atan),
     :sinh => (ANYWHERE, sinh), :cosh => (ANYWHERE, cosh), :asinh => (ANYWHERE, asinh), :acosh => (ABOVE_ONE, acosh),
     :atanh => (UNIT, atanh), :sqrt => (POSITIVE, sqrt), :rsqrt => (POSITIVE, x -> 1 / sqrt(x)), :cbrt => (POSITIVE, cbrt),
-    :square => (ANYWHERE, x -> x^2), :erf => (ANYWHERE, big_erf), :erfc => (ANYWHERE, big_erfc), :lgamma => (POSITIVE, big_lgamma),
+    :square => (ANYWHERE, x -> x^2), :one_minus_square => (ANYWHERE, x -> 1 - x^2), :erf => (ANYWHERE, big_erf), :erfc => (ANYWHERE, big_erfc), :lgamma => (POSITIVE, big_lgamma),
     :digamma => (POSITIVE, big_digamma), :abs => (ANYWHERE, abs), :copy => (ANYWHERE, identity), :sign => (ANYWHERE, sign),
     :floor => (ANYWHERE, floor), :ceil => (ANYWHERE, ceil),
     :bessel_i0e => (ANYWHERE, x -> exp(-abs(x)) * sum((x / 2)^(2k) / factorial(big(k))^2 for k in 0:60)),
@@ -71,7 +71,8 @@ end
 
 const PLANE = [0.7 + 0.4im, -0.6 + 0.3im, 0.2 - 0.5im, -0.3 - 0.8im]
 @testset "complex" begin
-    for op in (:exp, :log, :sin, :cos, :tan, :tanh, :sinh, :cosh, :asinh, :atanh, :sqrt, :rsqrt, :square, :expm1, :log1p, :logistic, :neg, :atan, :asin)
+    for op in (:exp, :exp2, :log, :log2, :sin, :cos, :tan, :tanh, :sinh, :cosh, :asinh, :acosh, :atanh, :sqrt, :rsqrt, :square, :one_minus_square, :expm1,
+               :log1p, :logistic, :neg, :atan, :asin, :acos, :sign)
         check(one_op(op, "c128", 4), PLANE; tolerance = 1e-7, name = "complex $op")
     end
     for op in (:add, :sub, :mul, :div, :pow)
@@ -135,7 +136,90 @@ scalar_op(op, n; attrs = "") = replace(one_op(op, "f64", 0; operands = n, attrs 
     @test slopes(scalar_op(:rem, 2), -7.5, 2.0) == [1.0, 3.0]
     @test slopes(scalar_op(:bessel_i1e, 1), 0.0) == [0.5]
     @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:zeta, 2), 3.0, 2.0)
-    @test_throws JaxprAD.UnsupportedPrimitive slopes(scalar_op(:nextafter, 2), 1.0, 2.0)
+    @test slopes(scalar_op(:nextafter, 2), 1.0, 2.0) == [1.0, 0.0]
+end
+
+# ---- derivatives to the last digits, where formulas overflow or cancel; true ones in BigFloat
+
+const TYPE_NAMES = Dict(Float32 => "f32", Float64 => "f64", Float16 => "f16", ComplexF32 => "c64", ComplexF64 => "c128")
+"The first and second derivatives of an operation by one operand, at each of the numbers in the direction of 1."
+function two_slopes(op, x::AbstractVector{T}; operands = 1) where {T}
+    p = program(one_op(op, TYPE_NAMES[T], length(x); operands = operands))
+    ones_, first_ = fill(one(T), length(x)), jvp(p)
+    second = jvp(first_, [true, false])
+    (run(first_, Any[x, ones_])[2], run(second, Any[x, ones_, ones_])[4])
+end
+"How far numbers are from the true ones, in units of roundoff; what is infinite, zero or NaN must be so, or below the normal numbers."
+roundoffs(y::AbstractVector{T}, truth) where {T} = largest(Float64[off(a, b) for (a, b) in zip(y, truth)])
+function off(y::T, truth) where {T}
+    R = real(T)
+    (y == T(truth) || isnan(y) && isnan(truth)) && return 0.0
+    abs(truth) < floatmin(R) && return abs(y) <= floatmin(R) ? 0.0 : Inf
+    isfinite(y) ? Float64(abs(big(y) - truth) / abs(truth)) / eps(R) : Inf
+end
+wide_range(T) = T[floatmin(T), sqrt(floatmin(T)), eps(T)^2, eps(T) / 3, sqrt(eps(T)) / 7, 0.1, 0.9, 3, 77, 1 / sqrt(eps(T)), 1 / eps(T), sqrt(floatmax(T)) * 3, floatmax(T) / 5]
+below_one(T) = T[filter(<(1), wide_range(T)); 0.99; 1 - sqrt(eps(T)); prevfloat(one(T))]
+above_one(T) = T[nextfloat(one(T)); 1 + sqrt(eps(T)); 1.01; filter(>(1), wide_range(T))]
+both_signs(x) = [x; -x]
+
+# (the operation, numbers, the first derivative, the second)
+const EXACT_SLOPES = [
+    (:expm1, T -> T[both_signs(below_one(T)); -3; -30; -80], exp, exp),
+    (:log2, wide_range, x -> 1 / (x * log(big(2))), x -> -1 / (x^2 * log(big(2)))),
+    (:one_minus_square, T -> both_signs(wide_range(T)), x -> -2x, x -> big(-2)),
+    (:asin, T -> both_signs(below_one(T)), x -> 1 / sqrt(1 - x^2), x -> x / sqrt(1 - x^2)^3),
+    (:acos, T -> both_signs(below_one(T)), x -> -1 / sqrt(1 - x^2), x -> -x / sqrt(1 - x^2)^3),
+    (:atan, T -> both_signs(wide_range(T)), x -> 1 / (1 + x^2), x -> -2x / (1 + x^2)^2),
+    (:asinh, T -> both_signs(wide_range(T)), x -> 1 / sqrt(1 + x^2), x -> -x / sqrt(1 + x^2)^3),
+    (:acosh, above_one, x -> 1 / sqrt(x^2 - 1), x -> -x / sqrt(x^2 - 1)^3),
+    (:atanh, T -> both_signs(below_one(T)), x -> 1 / (1 - x^2), x -> 2x / (1 - x^2)^2),
+    (:tanh, T -> both_signs(filter(<(0.2), wide_range(T))), x -> 1 / cosh(x)^2, x -> -2tanh(x) / cosh(x)^2),
+]
+@testset "derivatives of $op $T" for (op, numbers, slope, bend) in EXACT_SLOPES, T in (Float64, Float32)
+    x = numbers(T)
+    first_, second = setprecision(() -> (slope.(big.(x)), bend.(big.(x))), 2500)
+    found = two_slopes(op, x)
+    @test roundoffs(found[1], first_) <= 6
+    @test roundoffs(found[2], second) <= 16
+end
+
+@testset "derivatives of atan2 $T" for T in (Float64, Float32)
+    parts = both_signs(T[floatmin(T) * 8, sqrt(floatmin(T)), 1e-3, 1, 1e3, sqrt(floatmax(T)) * 3, floatmax(T) / 8])
+    a, b = vec([a for a in parts, b in parts]), vec([b for a in parts, b in parts])
+    p = jvp(program(one_op(:atan2, TYPE_NAMES[T], length(a); operands = 2)))
+    norm = big.(a) .^ 2 .+ big.(b) .^ 2
+    one_, none = fill(one(T), length(a)), fill(zero(T), length(a))
+    @test roundoffs(run(p, Any[a, b, one_, none])[2], big.(b) ./ norm) <= 4
+    @test roundoffs(run(p, Any[a, b, none, one_])[2], -big.(a) ./ norm) <= 4
+    @test isequal(slopes(scalar_op(:atan2, 2), 0.0, 0.0), [NaN, NaN]) && slopes(scalar_op(:atan2, 2), 2.0, Inf) == [0.0, 0.0]
+end
+@testset "half precision, whose squares are infinite from 256 on" begin
+    x = Float16[300, -3000, 60000]
+    @test two_slopes(:asinh, x)[1] ≈ 1 ./ abs.(x)
+    @test two_slopes(:acosh, abs.(x))[1] ≈ 1 ./ abs.(x)
+    p = jvp(program(one_op(:atan2, "f16", 3; operands = 2)))
+    @test run(p, Any[x, x, one.(x), zero.(x)])[2] ≈ 1 ./ 2x
+end
+
+# On both sides of cuts, left of them too, and where squares overflow.
+const CIRCLES = [r * cis(ϕ) for r in (1e-12, 0.3, 0.999, 1.001, 3, 1e5, 1e9) for ϕ in (0.1, 1.4, 1.6, 3.0, -0.2, -1.5, -1.7, -3.1)]
+const ON_AXES = [complex(x, y) for x in (2.5, -2.5, 0.4, 0.0, -0.0) for y in (2.5, -2.5, 0.4, 0.0, -0.0) if (x == 0) != (y == 0)]
+const COMPLEX_SLOPES = [
+    (:asin, z -> 1 / (sqrt(1 - z) * sqrt(1 + z))), (:acos, z -> -1 / (sqrt(1 - z) * sqrt(1 + z))), (:atan, z -> 1 / (1 + z^2)),
+    (:acosh, z -> 1 / (sqrt(z - 1) * sqrt(z + 1))), (:atanh, z -> 1 / (1 - z^2)), (:asinh, z -> 1 / (sqrt(1 + 1im * z) * sqrt(1 - 1im * z))),
+    (:log2, z -> 1 / (z * log(big(2)))), (:tan, z -> 1 / cos(z)^2), (:one_minus_square, z -> -2z),
+]
+@testset "derivatives of complex $op" for (op, slope) in COMPLEX_SLOPES
+    for T in (ComplexF64, ComplexF32)
+        z = T.(op === :tan ? filter(z -> abs(imag(z)) < 2 && abs(z) < 4, CIRCLES) : CIRCLES)
+        @test roundoffs(two_slopes(op, z)[1], [slope(ComplexF64(v)) for v in z]) <= (T === ComplexF32 ? 12 : 60)
+    end
+end
+@testset "derivatives of $op on the side of its cut that a zero's sign says" for op in (:asin, :acos, :atan, :asinh, :acosh, :atanh, :log, :log2, :sqrt)
+    f, h = JaxprAD.kernel(JaxprAD.primitive(op), JaxprAD.NO_ATTRIBUTES), 1e-6
+    along(z, s) = iszero(imag(z)) ? complex(real(z) + s, imag(z)) : complex(real(z), imag(z) + s)
+    measured = [(f(along(z, h)) - f(along(z, -h))) / (iszero(imag(z)) ? 2h : 2h * im) for z in ON_AXES]
+    @test isapprox(two_slopes(op, ON_AXES)[1], measured; rtol = 1e-7)
 end
 
 ill_typed(op, T; options...) = refuses(one_op(op, T, 3; options...))
@@ -190,7 +274,7 @@ end
     @test f(:polygamma, 0.0, 1.0) ≈ -Base.MathConstants.eulergamma ≈ f(:digamma, 1.0)
     @test f(:regularized_incomplete_beta, 2.0, 3.0, 0.4) ≈ 6 * 0.4^2 - 8 * 0.4^3 + 3 * 0.4^4
     @test f(:regularized_incomplete_beta, 5.0, 1.0, 0.9) ≈ 0.9^5 && f(:regularized_incomplete_beta, 1.0, 1.0, 0.0) == 0
-    @test isnan(f(:digamma, -2.0)) && f(:lgamma, -2.0) == Inf && isnan(f(:igamma, -1.0, 1.0)) && f(:zeta, 1.0, 2.0) == Inf
+    @test isnan(f(:digamma, -2.0)) && f(:lgamma, -2.0) == Inf && isnan(f(:igamma, -1.0, 1.0)) && isnan(f(:igammac, Inf, Inf)) && f(:igamma, Inf, 1.0) == 0 && isnan(f(:igamma, 1e300, 1e300)) && f(:zeta, 1.0, 2.0) == Inf
     # On either side of the change from series to Hankel's expansion.
     @test f(:bessel_i0e, prevfloat(30.0)) ≈ f(:bessel_i0e, 30.0) && f(:bessel_i1e, prevfloat(30.0)) ≈ f(:bessel_i1e, 30.0)
 end
