@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import native, primitive, transforms
+from . import eager, native, primitive, transforms
 from .errors import EngineUnavailable, EnzymeError, NotDifferentiable
 from .frontend import devices
 from .functions.making import as_julia_error
@@ -79,21 +79,16 @@ def derivative(d: Derivative, *args) -> list[Any]:
 # Running
 
 
-@functools.lru_cache(maxsize=1024)
-def _jitted(p: Primitive, **params):
-    return jax.jit(functools.partial(p.bind, **params))
-
-
 @enzyme_call_p.def_impl
 def _call_impl(*args, program):
-    return list(_jitted(enzyme_call_p, program=program)(*args))
+    return eager.run(enzyme_call_p, args, program=program)
 
 
 @enzyme_derivative_p.def_impl
 def _derivative_impl(*args, d):
     try:
         # waits, because an error has to come from here, where it can be given its name
-        return list(jax.block_until_ready(_jitted(enzyme_derivative_p, d=d)(*args)))
+        return jax.block_until_ready(eager.run(enzyme_derivative_p, args, d=d))
     except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
         error = as_julia_error(failure)
         if error is None:

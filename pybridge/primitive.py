@@ -20,7 +20,7 @@ import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from . import native, transforms
+from . import eager, native, transforms
 from .dimensions import Dimensions
 from .emission import to_jax
 from .errors import EngineUnavailable, NotDifferentiable
@@ -47,14 +47,9 @@ def call(program: Program, *args, execute: str = "xla", explain: bool = False) -
 # Running
 
 
-@functools.lru_cache(maxsize=1024)
-def _jitted(program: Program, execute: str, explain: bool):
-    return jax.jit(functools.partial(call, program, execute=execute, explain=explain))
-
-
 @julia_call_p.def_impl
-def _impl(*args, program, execute, explain):
-    return list(_jitted(program, execute, explain)(*args))
+def _impl(*args, **params):
+    return eager.run(julia_call_p, args, **params)
 
 
 @julia_call_p.def_abstract_eval

@@ -293,3 +293,14 @@ def test_a_custom_rule_s_cotangent_of_another_dtype_is_cast():
     expected[1], expected[2] = 2, 1
     assert_agree(gathered, expected, "gather")
     assert_agree(jax.grad(pb.bridge(lambda x: total32(3 * x)))(x), np.full_like(x, 3), "product")
+
+
+@pytest.mark.parametrize("execute", ["xla", "julia"])
+def test_where_jit_is_disabled(execute, x64):
+    g = pb.bridge(wave, execute=execute)
+    with jax.disable_jit():
+        assert_agree(g(X, A), wave(X, A), "value")
+        assert_agree(jax.grad(total(g), (0, 1))(X, A), jax.grad(total(wave), (0, 1))(X, A), "grad")
+        assert_agree(jax.vmap(jax.jit(g), (0, None))(X, A), wave(X, A), "vmap")
+        trips = pb.bridge(lambda x: lax.while_loop(lambda s: s < 40, lambda s: s * s, x), execute=execute)
+        assert_agree(trips(2.0), np.asarray(256.0), "while")

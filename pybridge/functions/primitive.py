@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .. import eager
 from ..errors import EngineUnavailable, NotDifferentiable
 from ..frontend import devices
 from ..program import TensorType
@@ -29,16 +30,11 @@ def bind(call: Call, *operands: Any) -> list[Any]:
 # Running
 
 
-@functools.lru_cache(maxsize=1024)
-def _jitted(call: Call):
-    return jax.jit(functools.partial(bind, call))
-
-
 @julia_function_p.def_impl
 def _impl(*operands, call):
     try:
         # waits, because an error has to come from here, where it can be made a JuliaError
-        return list(jax.block_until_ready(_jitted(call)(*operands)))
+        return jax.block_until_ready(eager.run(julia_function_p, operands, call=call))
     except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
         error = making.as_julia_error(failure)
         if error is None:

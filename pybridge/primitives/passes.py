@@ -18,6 +18,7 @@ from jax import lax
 from jax.extend import core as jex_core
 from jax.interpreters import batching, mlir
 
+from .. import eager
 from ..errors import UnsupportedPrimitive
 from ..numerals import DTYPES
 from .row import Row
@@ -45,7 +46,7 @@ def _abstract_eval(*avals, cond_consts, consts, carry, **_):
 
 @passes_p.def_impl
 def _impl(*args, **params):
-    return jax.jit(lambda *args: passes_p.bind(*args, **params))(*args)
+    return eager.run(passes_p, args, **params)
 
 
 def _refuse(ctx, *args, source, **params):

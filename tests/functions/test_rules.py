@@ -125,3 +125,9 @@ def test_without_enzyme_a_derivative_without_a_rule_says_what_helps():
     with pytest.raises(pb.EngineUnavailable, match=r"Enzyme\.jl"):
         jax.hessian(function("cube", "jvp", "vjp"))(2.0)
     assert function("cube")(2.0) == 8.0
+
+
+def test_where_jit_is_disabled():
+    cube = function("cube", "vjp", result=jax.ShapeDtypeStruct((), np.float64))
+    with jax.disable_jit():
+        assert cube(2.0) == 8 and jax.grad(cube)(2.0) == 12
