@@ -106,6 +106,16 @@ def _reordered_bwd(residuals, ct):
 reordered.defvjp(lambda x: (reordered(x), (x.shape, _ORDER, jnp.cos(x), True)), _reordered_bwd)
 
 
+@jax.custom_vjp
+def weighted(x):
+    """Closes over an array, which becomes an operand where a call under jit is batched."""
+    return _WEIGHTS.astype(x.dtype) * x
+
+
+_WEIGHTS = np.array([0.5, -2.0, 3.0, 1.0])
+weighted.defvjp(lambda x: (weighted(x), jnp.sin(x)), lambda res, ct: (13 * res * ct,))
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def powered(x, n):
     return x**n
@@ -268,6 +278,7 @@ CASES = [
         op="custom_vjp",
         second=False,  # in JAX there is no forward mode through such a scan
     ),
+    *program("custom_vjp_closure", jax.vmap(jax.jit(weighted)), X, active=(0,), op="custom_vjp"),
     *program("custom_vjp_symbolic", vjp_symbolic, X, X, active=(0, 1), op="custom_vjp"),
     *program(
         "custom_vjp_remat", jax.checkpoint(lambda x: powered(jnp.sin(x), 2)), X, active=(0,), op="custom_vjp"

@@ -45,12 +45,14 @@ class VjpRule:
 
     residuals: of all residuals, None for the next of the rule's own, else the number of the operand
         (constants counted) that is the residual.
-    backward: (residuals..., cotangents of the inexact y...) -> (cotangents of the inexact x...).
+    covered: for each operand whether the rule is about it, not about a function that closes over it.
+    backward: (residuals..., cotangents of the inexact y...) -> (cotangents of the inexact covered x...).
     """
 
     forward: ClosedJaxpr
     skipped: int
     residuals: list[int | None]
+    covered: list[bool]
     backward: ClosedJaxpr
 
 
@@ -76,22 +78,38 @@ def custom_jvp(eqn: Any) -> CustomJvp:
 
 def custom_vjp(eqn: Any) -> CustomVjp:
     params = eqn.params
-    consts = int(params["num_consts"])
+    consts, symbolic_zeros = int(params["num_consts"]), bool(params["symbolic_zeros"])
     avals = [v.aval for v in eqn.invars]
 
     def rule(perturbed: Perturbed) -> VjpRule:
-        jaxpr, values = params["fwd_jaxpr_thunk"].call_wrapped(*perturbed)
+        flags = perturbed if symbolic_zeros else [_Unperturbed() for _ in perturbed]
+        jaxpr, values = params["fwd_jaxpr_thunk"].call_wrapped(*flags)
         forward = ClosedJaxpr(jaxpr, values)
+        covered = [not isinstance(flag, _Unperturbed) or not flag.asked for flag in flags]
         _, _, residuals = params["out_trees"]()
         own = iter(forward.out_avals)
         residual_avals = [next(own) if r is None else avals[r] for r in residuals]
-        wanted = [a if is_inexact(a) else None for a in avals[consts:]]
+        wanted = [a if c and is_inexact(a) else None for c, a in zip(covered, avals[consts:], strict=True)]
         outs = [v.aval for v in eqn.outvars]
         known = _known(forward, residuals)
         pullback = backward(params["bwd"], residual_avals, outs, wanted, known)
-        return VjpRule(forward, consts, list(residuals), pullback)
+        return VjpRule(forward, consts, list(residuals), [False] * consts + covered, pullback)
 
-    return CustomVjp(params["call_jaxpr"], consts, rule, bool(params["symbolic_zeros"]))
+    return CustomVjp(params["call_jaxpr"], consts, rule, symbolic_zeros)
+
+
+class _Unperturbed:
+    """False for a forward rule that does not ask.
+
+    When JAX traces a call again, as under vmap, what its function closed over comes among the operands. Of
+    those alone JAX asks, and refuses a derivative by them; the user's rule sees no flags.
+    """
+
+    asked = False
+
+    def __bool__(self) -> bool:
+        self.asked = True
+        return False
 
 
 def _known(forward: ClosedJaxpr, residuals: Sequence[int | None]) -> dict[int, Any]:

@@ -133,9 +133,9 @@ def _vjp_rule(eqn: Any, prim: Any, consts: int):
             return [instantiated(total.freeze(), aval) for total, aval in found if is_inexact(aval)]
 
         cotangent_avals = [a.to_ct_aval() for a in outs if is_inexact(a)]
-        return VjpRule(
-            jaxpr, 0, [None] * len(residual_avals), traced(backward, [*residual_avals, *cotangent_avals])
-        )
+        pullback = traced(backward, [*residual_avals, *cotangent_avals])
+        covered = [i >= consts for i in range(len(avals))]
+        return VjpRule(jaxpr, 0, [None] * len(residual_avals), covered, pullback)
 
     return rule
 

@@ -196,12 +196,15 @@ def _with_vjp_rule(lowering, eqn, inputs, custom: custom_rules.CustomVjp):
         rest = iter(results[:own])
         return [*results[own:], *(next(rest) if r is None else args[r] for r in residuals)]
 
-    closed_over = [lowering.type_of(a) for a in avals[:consts] if jaxprs.is_inexact(a)]
-
     def build_bwd(inner, args):
         # JAX refuses to differentiate with respect to closed-over values, which no rule covers; whether that
         # happens shows only later, so such a derivative is NaN rather than a silent zero.
-        return [*(inner.full(t, float("nan")) for t in closed_over), *inner.inline(rule.backward, args)]
+        given = iter(inner.inline(rule.backward, args))
+        return [
+            next(given) if covered else inner.full(lowering.type_of(a), float("nan"))
+            for covered, a in zip(rule.covered, avals, strict=True)
+            if jaxprs.is_inexact(a)
+        ]
 
     out_types = [lowering.type_of(a) for a in outs if jaxprs.is_inexact(a)]
     bwd_types = [*(lowering.type_of(a) for a in rule.backward.in_avals[: len(residuals)]), *out_types]
