@@ -75,7 +75,7 @@ class _Suite:
         if outcome == "skipped":
             self.skipped[_reason(report)] += 1
         if outcome == "failed":
-            self.failures[report.nodeid.split("::")[-1]] = _reason(report)
+            self.failures[report.nodeid.split("::", 1)[-1]] = _reason(report)
 
     def pytest_terminal_summary(self, terminalreporter, config) -> None:
         terminalreporter.section(f'execute="{self.execute}", JAX {jax.__version__}')
