@@ -1,0 +1,1 @@
+"""Other people's packages with `pb.bridge` around their loss: does it work, and how fast is it?"""

@@ -1,0 +1,41 @@
+"""What the zoo asks of a package: a row of `zoo/table.py`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A loss from a package's own field of use, which `zoo/problems/<module>.py` makes.
+
+    function: there, makes `(loss, arguments)`; the first argument is differentiated, a tree of floats.
+    title: what it computes, in a line.
+    package: the distribution's name; the module's, unless said.
+    no_gradient, no_hvp: why the package has no such derivative, which JAX by itself must confirm.
+    tolerance: of each leaf, relative to its largest element.
+    """
+
+    module: str
+    function: str
+    title: str
+    package: str = ""
+    no_gradient: str = ""
+    no_hvp: str = ""
+    x64: bool = True
+    tolerance: float = 1e-8
+
+    @property
+    def name(self) -> str:
+        return f"{self.module}.{self.function}"
+
+    @property
+    def distribution(self) -> str:
+        return self.package or self.module.replace("_", "-")
+
+    def make(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Imports the package. Raises whatever that raises."""
+        return getattr(importlib.import_module(f"zoo.problems.{self.module}"), self.function)()

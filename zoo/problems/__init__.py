@@ -1,0 +1,1 @@
+"""A file a package: functions that make a loss and its arguments."""

@@ -1,0 +1,145 @@
+"""A problem in this process: `python -m zoo.worker NAME FILE` writes what is known so far to FILE, as JSON.
+
+A process that dies or hangs leaves what it had found until then. Tracebacks go to stderr.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pybridge as pb
+
+from .problem import Problem
+from .results import Derivative, Result
+from .table import named
+
+_BUDGET = 2.0  # seconds of timing for each derivative
+_FEWEST, _MOST = 3, 200  # rounds of timing
+
+
+def derivatives(loss: Callable, args: tuple) -> Iterator[tuple[str, Callable]]:
+    """Functions of the arguments: the value, the gradient, and the Hessian along a fixed direction."""
+    direction = _direction(args[0])
+
+    def gradient(params, *rest):
+        return jax.grad(loss)(params, *rest)
+
+    def hvp(params, *rest):
+        return jax.jvp(lambda p: gradient(p, *rest), (params,), (direction,))[1]
+
+    yield from (("value", loss), ("gradient", gradient), ("hvp", hvp))
+
+
+def _direction(params: Any) -> Any:
+    random = np.random.default_rng(0)
+    return jax.tree.map(lambda x: jnp.asarray(random.standard_normal(np.shape(x)), jnp.result_type(x)), params)
+
+
+def run(problem: Problem, save: Callable[[Result], None]) -> Result:
+    result = Result(problem.name, importlib.metadata.version(problem.distribution), jax.__version__)
+    save(result)
+    pb.trace(lambda x: x * x)(1.0).vjp()  # Julia is started before anything is timed
+    with jax.enable_x64(problem.x64):
+        loss, args = problem.make()
+        args = jax.device_put(args)
+        ours = dict(derivatives(pb.bridge(loss), args))
+        refused = {"gradient": problem.no_gradient, "hvp": problem.no_hvp or problem.no_gradient}
+        for name, f in derivatives(loss, args):
+            result = result.with_derivative(name, _measured(f, ours[name], args, problem.tolerance, refused.get(name, "")))
+            save(result)
+    return result
+
+
+def _measured(theirs: Callable, ours: Callable, args: tuple, tolerance: float, refused: str) -> Derivative:
+    try:
+        jax_run, jax_first, right = _first(theirs, args)
+    except Exception as failure:
+        return Derivative(refused=refused, jax_failure=_said(failure, loud=not refused))
+    if refused:
+        return Derivative(refused=refused, jax_failure="")
+    if not _finite(right):
+        return Derivative(jax_failure="the result is not finite")
+    try:
+        run, first, got = _first(ours, args)
+    except Exception as failure:
+        return Derivative(failure=_said(failure), jax_first=jax_first)
+    wrong = error(got, right)
+    seconds, jax_seconds = _least([lambda: run(*args), lambda: jax_run(*args)])
+    return Derivative(error=wrong, agrees=wrong <= tolerance, first=first, jax_first=jax_first, seconds=seconds, jax_seconds=jax_seconds)
+
+
+def _first(f: Callable, args: tuple) -> tuple[Callable, float, Any]:
+    """The jitted function, the seconds of its first call, and that call's result."""
+    jitted = jax.jit(f)
+    start = time.perf_counter()
+    result = jax.block_until_ready(jitted(*args))
+    return jitted, time.perf_counter() - start, result
+
+
+def _least(calls: list[Callable[[], Any]]) -> list[float]:
+    """The least seconds of each call, taken in turns."""
+    least = [float("inf")] * len(calls)
+    begin = time.perf_counter()
+    for done in range(_MOST):
+        if done >= _FEWEST and time.perf_counter() - begin > _BUDGET:
+            break
+        for i, call in enumerate(calls):
+            start = time.perf_counter()
+            jax.block_until_ready(call())
+            least[i] = min(least[i], time.perf_counter() - start)
+    return least
+
+
+def _finite(tree: Any) -> bool:
+    return all(np.isfinite(np.asarray(x)).all() for x in jax.tree.leaves(tree))
+
+
+def error(got: Any, right: Any) -> float:
+    """The worst leaf's, relative to its largest element; infinite where shapes or finiteness differ.
+
+    A leaf that is nothing but rounding beside the others counts relative to those.
+    """
+    if jax.tree.structure(got) != jax.tree.structure(right):
+        return float("inf")
+    pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(right), strict=True)]
+    floor = 1e-6 * max((np.max(np.abs(y), initial=0.0) for _, y in pairs), default=0.0) or np.finfo(np.float64).tiny
+    return max((_leaf_error(x, y, floor) for x, y in pairs), default=0.0)
+
+
+def _leaf_error(x: np.ndarray, y: np.ndarray, floor: float) -> float:
+    if x.shape != y.shape or x.dtype != y.dtype or not np.isfinite(x).all():
+        return float("inf")
+    return float(np.max(np.abs(x - y), initial=0.0) / max(np.max(np.abs(y), initial=0.0), floor))
+
+
+def _said(failure: Exception, loud: bool = True) -> str:
+    if loud:
+        traceback.print_exception(failure, file=sys.stderr)
+    lines = str(failure).strip().splitlines()
+    return f"{type(failure).__name__}: {lines[0] if lines else ''}"[:300]
+
+
+def main() -> None:
+    name, file = sys.argv[1:]
+
+    def save(result: Result) -> None:
+        Path(file).write_text(json.dumps(asdict(result)))
+
+    result = run(named(name), save)
+    print(json.dumps(asdict(result), indent=1))
+
+
+if __name__ == "__main__":
+    main()
