@@ -36,6 +36,12 @@ class Problem:
     def distribution(self) -> str:
         return self.package or self.module.replace("_", "-")
 
+    @property
+    def absent(self) -> dict[str, str]:
+        """The derivatives that the package lacks, with the reason."""
+        reasons = {"gradient": self.no_gradient, "hvp": self.no_hvp or self.no_gradient}
+        return {name: reason for name, reason in reasons.items() if reason}
+
     def make(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Imports the package. Raises whatever that raises."""
         return getattr(importlib.import_module(f"zoo.problems.{self.module}"), self.function)()

@@ -8,10 +8,17 @@ _BACKSOLVE = "its adjoint equations are a reverse rule alone"
 _CHECKPOINTS = "checkpointed loops are a reverse rule alone"
 
 PROBLEMS: tuple[Problem, ...] = (
-    Problem("diffrax", "recursive_checkpoint", "Lotka-Volterra, RecursiveCheckpointAdjoint", no_hvp=_CHECKPOINTS),
+    Problem(
+        "diffrax", "recursive_checkpoint", "Lotka-Volterra, RecursiveCheckpointAdjoint", no_hvp=_CHECKPOINTS
+    ),
     Problem("diffrax", "direct", "Lotka-Volterra, DirectAdjoint"),
     Problem("diffrax", "backsolve", "Lotka-Volterra, BacksolveAdjoint", no_hvp=_BACKSOLVE),
-    Problem("diffrax", "forward_mode", "Lotka-Volterra, ForwardMode", no_gradient="forward mode alone, by its name"),
+    Problem(
+        "diffrax",
+        "forward_mode",
+        "Lotka-Volterra, ForwardMode",
+        no_gradient="forward mode alone, by its name",
+    ),
     Problem("diffrax", "implicit", "steady state, ImplicitAdjoint"),
     Problem("diffrax", "stiff", "Robertson's reactions, Kvaerno5", no_hvp=_CHECKPOINTS),
     Problem("diffrax", "stochastic", "Ornstein-Uhlenbeck path, virtual Brownian tree", no_hvp=_CHECKPOINTS),

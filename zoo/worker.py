@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pybridge as pb
+from pybridge.compare._machine import machine
 
 from .problem import Problem
 from .results import Derivative, Result
@@ -44,40 +45,56 @@ def derivatives(loss: Callable, args: tuple) -> Iterator[tuple[str, Callable]]:
 
 def _direction(params: Any) -> Any:
     random = np.random.default_rng(0)
-    return jax.tree.map(lambda x: jnp.asarray(random.standard_normal(np.shape(x)), jnp.result_type(x)), params)
+    return jax.tree.map(
+        lambda x: jnp.asarray(random.standard_normal(np.shape(x)), jnp.result_type(x)), params
+    )
 
 
 def run(problem: Problem, save: Callable[[Result], None]) -> Result:
     result = Result(problem.name, importlib.metadata.version(problem.distribution), jax.__version__)
     save(result)
     pb.trace(lambda x: x * x)(1.0).vjp()  # Julia is started before anything is timed
+    result = replace(result, machine=machine())
     with jax.enable_x64(problem.x64):
-        loss, args = problem.make()
+        try:
+            loss, args = problem.make()
+        except Exception as failure:
+            result = replace(result, failure=f"JAX by itself: {_said(failure)}")
+            save(result)
+            return result
         args = jax.device_put(args)
         ours = dict(derivatives(pb.bridge(loss), args))
-        refused = {"gradient": problem.no_gradient, "hvp": problem.no_hvp or problem.no_gradient}
         for name, f in derivatives(loss, args):
-            result = result.with_derivative(name, _measured(f, ours[name], args, problem.tolerance, refused.get(name, "")))
+            measured = _measured(f, ours[name], args, problem.tolerance, name in problem.absent)
+            result = result.with_derivative(name, measured)
             save(result)
     return result
 
 
-def _measured(theirs: Callable, ours: Callable, args: tuple, tolerance: float, refused: str) -> Derivative:
+def _measured(theirs: Callable, ours: Callable, args: tuple, tolerance: float, absent: bool) -> Derivative:
+    """absent: JAX by itself is expected to refuse."""
     try:
         jax_run, jax_first, right = _first(theirs, args)
     except Exception as failure:
-        return Derivative(refused=refused, jax_failure=_said(failure, loud=not refused))
-    if refused:
-        return Derivative(refused=refused, jax_failure="")
+        return Derivative(jax_failure=_said(failure, loud=not absent))
     if not _finite(right):
         return Derivative(jax_failure="the result is not finite")
+    if absent:
+        return Derivative(jax_first=jax_first)
     try:
         run, first, got = _first(ours, args)
     except Exception as failure:
         return Derivative(failure=_said(failure), jax_first=jax_first)
     wrong = error(got, right)
     seconds, jax_seconds = _least([lambda: run(*args), lambda: jax_run(*args)])
-    return Derivative(error=wrong, agrees=wrong <= tolerance, first=first, jax_first=jax_first, seconds=seconds, jax_seconds=jax_seconds)
+    return Derivative(
+        error=wrong,
+        agrees=wrong <= tolerance,
+        first=first,
+        jax_first=jax_first,
+        seconds=seconds,
+        jax_seconds=jax_seconds,
+    )
 
 
 def _first(f: Callable, args: tuple) -> tuple[Callable, float, Any]:
@@ -113,8 +130,14 @@ def error(got: Any, right: Any) -> float:
     """
     if jax.tree.structure(got) != jax.tree.structure(right):
         return float("inf")
-    pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(right), strict=True)]
-    floor = 1e-6 * max((np.max(np.abs(y), initial=0.0) for _, y in pairs), default=0.0) or np.finfo(np.float64).tiny
+    pairs = [
+        (np.asarray(x), np.asarray(y))
+        for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(right), strict=True)
+    ]
+    floor = (
+        1e-6 * max((np.max(np.abs(y), initial=0.0) for _, y in pairs), default=0.0)
+        or np.finfo(np.float64).tiny
+    )
     return max((_leaf_error(x, y, floor) for x, y in pairs), default=0.0)
 
 

@@ -12,7 +12,9 @@ def mixture():
     points = jax.random.normal(jax.random.key(0), (500, 3)) + 2 * (jnp.arange(500) % 3)[:, None]
 
     def loss(params):
-        components = distrax.MultivariateNormalTri(params["places"], jax.vmap(jnp.diag)(jnp.exp(params["scales"])))
+        components = distrax.MultivariateNormalTri(
+            params["places"], jax.vmap(jnp.diag)(jnp.exp(params["scales"]))
+        )
         mixed = distrax.MixtureSameFamily(distrax.Categorical(logits=params["logits"]), components)
         return -jnp.mean(mixed.log_prob(points))
 
@@ -62,5 +64,9 @@ def hidden_markov():
         return -log_prob + jnp.mean(smoothed[:, 0] ** 2)
 
     return loss, (
-        {"move": jax.random.normal(jax.random.key(4), (3, 3)), "places": jnp.arange(3.0) - 1, "scales": jnp.zeros(3)},
+        {
+            "move": jax.random.normal(jax.random.key(4), (3, 3)),
+            "places": jnp.arange(3.0) - 1,
+            "scales": jnp.zeros(3),
+        },
     )

@@ -15,9 +15,7 @@ def pulse():
     def loss(amplitudes):
         drive = dq.pwc(times, amplitudes[0], lower + dq.dag(lower))
         drive += dq.pwc(times, amplitudes[1], 1j * (lower - dq.dag(lower)))
-        result = dq.sesolve(
-            drift + drive, dq.fock(3, 0), times[jnp.array([0, -1])], progress_meter=False
-        )
+        result = dq.sesolve(drift + drive, dq.fock(3, 0), times[jnp.array([0, -1])], progress_meter=False)
         return 1 - dq.fidelity(result.states[-1], dq.fock(3, 1))
 
     shape = 0.15 * jnp.sin(jnp.pi * (jnp.arange(20.0) + 0.5) / 20)

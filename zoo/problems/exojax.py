@@ -12,7 +12,9 @@ def emission():
     """The light of an atmosphere of 30 layers with 15 Voigt lines, by temperature, abundance and gravity."""
     waves = jnp.linspace(4300.0, 4310.0, 200)
     centers = jnp.linspace(4300.5, 4309.5, 15)
-    art = ArtEmisPure(pressure_top=1e-6, pressure_btm=1e2, nlayer=30, nu_grid=waves, rtsolver="ibased", nstream=8)
+    art = ArtEmisPure(
+        pressure_top=1e-6, pressure_btm=1e2, nlayer=30, nu_grid=waves, rtsolver="ibased", nstream=8
+    )
     distances = waves[None, :] - centers[:, None]
 
     def loss(params):

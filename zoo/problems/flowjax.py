@@ -12,7 +12,9 @@ from flowjax.flows import coupling_flow, masked_autoregressive_flow
 
 
 def _likelihood(flow):
-    params, static = eqx.partition(flow, eqx.is_inexact_array, is_leaf=lambda x: isinstance(x, paramax.NonTrainable))
+    params, static = eqx.partition(
+        flow, eqx.is_inexact_array, is_leaf=lambda x: isinstance(x, paramax.NonTrainable)
+    )
     angles = jax.random.uniform(jax.random.key(1), (100,), maxval=2 * jnp.pi)
     radii = 1 + 0.1 * jax.random.normal(jax.random.key(2), (100,))
     points = jnp.stack([radii * jnp.cos(angles), radii * jnp.sin(angles)], axis=1)

@@ -9,7 +9,9 @@ import jaxlie
 
 def pose_graph():
     """A ring of 30 poses whose neighbours have been measured, by the tangent of each."""
-    steps = jax.vmap(jaxlie.SE3.exp)(jnp.tile(jnp.array([0.3, 0.0, 0.02, 0.0, 0.1, 2 * jnp.pi / 30]), (30, 1)))
+    steps = jax.vmap(jaxlie.SE3.exp)(
+        jnp.tile(jnp.array([0.3, 0.0, 0.02, 0.0, 0.1, 2 * jnp.pi / 30]), (30, 1))
+    )
 
     def loss(tangents):
         poses = jax.vmap(jaxlie.SE3.exp)(tangents)

@@ -64,7 +64,9 @@ def attention():
     def loss(params):
         network = jraph.GAT(
             attention_query_fn=lambda nodes: nodes @ params["query"],
-            attention_logit_fn=lambda s, r, e: jax.nn.leaky_relu(jnp.concatenate([s, r], 1) @ params["logit"]),
+            attention_logit_fn=lambda s, r, e: jax.nn.leaky_relu(
+                jnp.concatenate([s, r], 1) @ params["logit"]
+            ),
             node_update_fn=jnp.tanh,
         )
         return jnp.sum(network(graph).nodes ** 2)

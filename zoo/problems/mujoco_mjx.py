@@ -11,7 +11,8 @@ _ARM = """
 <mujoco>
   <option timestep="0.01" integrator="implicitfast"><flag contact="disable" constraint="disable"/></option>
   <worldbody>
-    <body><joint name="shoulder" axis="0 1 0" damping="0.1"/><geom type="capsule" size=".04" fromto="0 0 0 .5 0 0"/>
+    <body><joint name="shoulder" axis="0 1 0" damping="0.1"/>
+      <geom type="capsule" size=".04" fromto="0 0 0 .5 0 0"/>
       <body pos=".5 0 0"><joint name="elbow" axis="0 1 0" damping="0.1"/>
         <geom type="capsule" size=".03" fromto="0 0 0 .4 0 0"/>
         <body pos=".4 0 0"><joint name="wrist" axis="0 0 1" damping="0.05"/>

@@ -20,7 +20,10 @@ def boundary_value():
 
     def loss(params):
         solution = optx.root_find(
-            residual, optx.Newton(rtol=1e-10, atol=1e-10), jnp.zeros(40), (params["strength"], params["source"])
+            residual,
+            optx.Newton(rtol=1e-10, atol=1e-10),
+            jnp.zeros(40),
+            (params["strength"], params["source"]),
         )
         return jnp.sum((solution.value - points * (1 - points)) ** 2)
 

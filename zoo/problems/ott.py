@@ -15,7 +15,7 @@ def _clouds():
 
 
 def sinkhorn_implicit():
-    """The regularised distance of two clouds, with the solution of its fixed point differentiated implicitly."""
+    """The regularised distance of two clouds, with its fixed point differentiated implicitly."""
     source, target = _clouds()
 
     def loss(source):

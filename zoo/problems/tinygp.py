@@ -19,7 +19,9 @@ def dense():
     def loss(params):
         smooth = jnp.exp(params["amplitude"]) * kernels.Matern52(jnp.exp(params["scale"]))
         periodic = kernels.ExpSineSquared(scale=jnp.exp(params["period"]), gamma=jnp.exp(params["gamma"]))
-        process = GaussianProcess(smooth + periodic, times, diag=jnp.exp(params["noise"]), mean=params["mean"])
+        process = GaussianProcess(
+            smooth + periodic, times, diag=jnp.exp(params["noise"]), mean=params["mean"]
+        )
         return -process.log_probability(values)
 
     names = ("amplitude", "scale", "period", "gamma", "noise", "mean")

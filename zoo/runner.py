@@ -1,0 +1,111 @@
+"""Problems one after the other, each in a process of its own, which may die or hang."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from .environments import ROOT
+from .problem import Problem
+from .results import Result, read
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def run(
+    problems: Sequence[Problem], python: Path, limit: float, again: bool
+) -> Iterator[tuple[Problem, Result]]:
+    """Each problem with its result, kept in `results/` as soon as it is there.
+
+    One that is there of the same sources is not run anew, unless `again`.
+    """
+    jax = _ask(python, "import jax; print(jax.__version__)")
+    file = RESULTS / f"jax-{jax}.json"
+    known = load(file)
+    for problem in problems:
+        sources = _digest(problem)
+        old = known.get(problem.name)
+        if again or old is None or old.sources != sources:
+            old = replace(_elsewhere(problem, python, limit), jax=jax, sources=sources)
+            known[problem.name] = old
+            _save(file, known)
+        yield problem, old
+
+
+def load(file: Path) -> dict[str, Result]:
+    """The results in a file, by the problem's name."""
+    told = json.loads(file.read_text()) if file.exists() else []
+    return {result.name: result for result in map(read, told)}
+
+
+def _save(file: Path, known: dict[str, Result]) -> None:
+    file.parent.mkdir(exist_ok=True)
+    whole = file.with_suffix(".new")
+    whole.write_text(json.dumps([asdict(known[name]) for name in sorted(known)], indent=1) + "\n")
+    whole.replace(file)
+
+
+def _elsewhere(problem: Problem, python: Path, limit: float) -> Result:
+    with tempfile.TemporaryDirectory(prefix="pybridge-zoo-") as name:
+        file, said = Path(name) / "result.json", Path(name) / "said"
+        end = _wait([str(python), "-m", "zoo.worker", problem.name, str(file)], said, limit)
+        found = read(json.loads(file.read_text())) if file.exists() else Result(problem.name)
+        return replace(found, end=end and end + _last_words(said))
+
+
+def _wait(command: list[str], said: Path, limit: float) -> str:
+    """Runs the process to its end, and says how it ended; nothing if well."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    with (
+        said.open("wb") as output,
+        subprocess.Popen(
+            command,
+            cwd=said.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            start_new_session=True,
+        ) as child,
+    ):
+        try:
+            code = child.wait(limit)
+        except subprocess.TimeoutExpired:
+            return f"no end within {limit:g} s"
+        finally:
+            if child.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+    if code < 0:
+        return f"ended by {signal.Signals(-code).name}"
+    return f"exited with status {code}" if code else ""
+
+
+def _last_words(said: Path) -> str:
+    lines = said.read_text(errors="replace").strip().splitlines()
+    telling = [line for line in lines if "Error" in line or "error:" in line] or lines
+    return f": {telling[-1].strip()[:200]}" if telling else ""
+
+
+def _digest(problem: Problem) -> str:
+    """Of everything on which the result depends, but for what is installed."""
+    digest = hashlib.sha256(repr(problem).encode())
+    own = ROOT / "zoo" / "problems" / f"{problem.module}.py"
+    files = [*ROOT.glob("pybridge/**/*.py"), *ROOT.glob("julia/src/**/*.jl"), ROOT / "zoo" / "worker.py", own]
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _ask(python: Path, code: str) -> str:
+    return subprocess.run(
+        [str(python), "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
