@@ -31,7 +31,8 @@ def _section(problems: tuple[Problem, ...], results: dict[str, Result]) -> str:
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return (
         f"## JAX {rows[0][1].jax}\n\n"
-        f"{len(working)} of {len(rows)} problems work, of {len(packages)} packages. Measured with {where}.\n\n"
+        f"{len(working)} of {len(rows)} problems work, of {len(packages)} packages. "
+        f"Measured with {where}.\n\n"
         f"{table}\n"
     )
 
