@@ -6,15 +6,23 @@ import copy
 
 import jax.numpy as jnp
 import numpy as np
+import pyhgf
 from pyhgf.model import Network
 from pyhgf.response import first_level_gaussian_surprise
+
+# Until 0.1 inputs were nodes of their own.
+_INPUT = (
+    {"kind": "continuous-input"}
+    if pyhgf.__version__.startswith("0.1.")
+    else {"kind": "continuous-state", "precision": 1e4}
+)
 
 
 def volatility():
     """The surprise of a filter of three levels at 300 observations, by volatilities and couplings."""
     network = (
         Network()
-        .add_nodes(kind="continuous-state", precision=1e4)
+        .add_nodes(**_INPUT)
         .add_nodes(kind="continuous-state", value_children=0, tonic_volatility=-4.0)
         .add_nodes(kind="continuous-state", volatility_children=1, tonic_volatility=-4.0)
     )
