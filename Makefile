@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-julia test-python test-oldest demo bench docs lint clean
+.PHONY: help setup test test-julia test-python test-oldest demo bench zoo docs lint clean
 
 BIN := .venv/bin
 # The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
@@ -19,7 +19,7 @@ JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)
 
 help:
-	@echo "make setup | test | demo | bench | docs | lint | clean"
+	@echo "make setup | test | demo | bench | zoo | docs | lint | clean"
 
 setup: .venv/image.stamp
 
@@ -86,6 +86,10 @@ demo: .venv/image.stamp
 bench: .venv/image.stamp
 	$(BIN)/pybridge bench --json benchmarks/results/$$(date +%F).json --docs
 
+# Other people's packages, in environments of their own; docs/zoo.md comes from it. Goes on where it was interrupted.
+zoo: .venv/image.stamp
+	$(BIN)/python -m zoo
+
 docs: .venv/python.stamp
 	$(BIN)/mkdocs build --strict --quiet
 
@@ -93,4 +97,4 @@ lint: .venv/python.stamp
 	$(BIN)/ruff check .
 
 clean:
-	rm -rf .venv .venv-oldest site dist build demo-output .pytest_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-zoo-* site dist build demo-output .pytest_cache .ruff_cache

@@ -17,10 +17,10 @@ class EnvironmentFailed(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """python: a release. requirements: the folder with `packages.txt`, and with `unbounded.txt`.
+    """python: a release. requirements: the folder with `packages.txt`, and with `alone.txt`.
 
-    In the latter are packages that say they need an older JAX and work with this one all the same; they
-    are installed without what they depend on, which the former has.
+    What is in the latter is installed without what it depends on: it asks for an older JAX though it works
+    with this one, or for much that its problem does not use.
     """
 
     python: str
@@ -38,15 +38,15 @@ class Environment:
             return executable
         if not executable.exists():
             _run([self._interpreter(), "-m", "venv", str(folder)])
-        packages, unbounded = self._files()
+        packages, alone = self._files()
         _run([str(executable), *_INSTALL, "-r", str(packages), "-e", str(ROOT)])
-        _run([str(executable), *_INSTALL, "--no-deps", "-r", str(unbounded)])
+        _run([str(executable), *_INSTALL, "--no-deps", "-r", str(alone)])
         stamp.write_text(wanted)
         return executable
 
     def _files(self) -> tuple[Path, Path]:
         folder = _REQUIREMENTS / self.requirements
-        return folder / "packages.txt", folder / "unbounded.txt"
+        return folder / "packages.txt", folder / "alone.txt"
 
     def _interpreter(self) -> str:
         found = _run([str(ROOT / ".ci" / "pythons"), self.python]).split()
