@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 
 class PyBridgeError(Exception):
     """Base of all pybridge errors."""
@@ -45,6 +47,10 @@ class NotDifferentiable(PyBridgeError, TypeError):
 
 class ArgumentError(PyBridgeError, TypeError):
     """Arguments whose number, structure, shape or dtype do not fit the Program."""
+
+
+class NotPicklable(PyBridgeError, pickle.PicklingError):
+    """What means nothing in another process, such as an object that lives in this process's Julia."""
 
 
 class ProgramSyntaxError(PyBridgeError, ValueError):

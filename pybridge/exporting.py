@@ -27,10 +27,11 @@ def export(
 
     f: a function (bridged with `options` if it is not a Program), or a Program, whose own input types serve
         when no arguments are given.
-    args: arrays or `jax.ShapeDtypeStruct`s; dimensions may be symbolic (`jax.export.symbolic_shape`).
+    args: arrays or `jax.ShapeDtypeStruct`s; dimensions may be symbolic (`jax.export.symbolic_shape`). Static
+        ones, by the options, are part of what is exported, which is called without them.
 
-    `exported.serialize(vjp_order=n)` keeps n orders of derivatives, made by Julia now. The result holds no
-    custom call and reloads in a process that has neither pybridge nor Julia.
+    `exported.serialize(vjp_order=n)` keeps n orders of derivatives, made by Julia now; a pickle keeps none.
+    The result holds no custom call and reloads in a process that has neither pybridge nor Julia.
 
     Raises UnknownOption for a platform that does not exist, UnsupportedPrimitive where an operation lowers to
     a custom call.
@@ -43,19 +44,40 @@ def export(
         what = f"there is no platform {unknown[0]!r}" if unknown else "no platform is given"
         raise UnknownOption(f"{what}; there are {', '.join(PLATFORMS)}")
 
-    def exported(*args) -> jax.export.Exported:
+    def exported(*args, **kwargs) -> jax.export.Exported:
         if isinstance(f, Program):
             function, args = (lambda *xs: tuple(call(f, *xs))), args or export_arguments(f.input_types)
         else:
-            function = bridge(f, execute="xla", **options)
+            bridged = bridge(f, execute="xla", **options)
+            args, kwargs, fixed = bridged.static_arguments.split(args, kwargs)
+            function = fixed.into(bridged)
         try:
-            result = jax.export.export(jax.jit(function), platforms=given)(*args)
+            result = jax.export.export(jax.jit(function), platforms=given)(*args, **kwargs)
         except (ValueError, NotImplementedError) as e:
             raise _refusal(e) or e from None
         _refuse_custom_calls(set(_custom_calls(result.mlir_module())))
-        return result
+        return _Exported.of(result)
 
     return exported
+
+
+class _Exported(jax.export.Exported):
+    """JAX's, which cannot be pickled, as one that can."""
+
+    @classmethod
+    def of(cls, exported: jax.export.Exported) -> _Exported:
+        made = object.__new__(cls)
+        vars(made).update(vars(exported))
+        return made
+
+    def __reduce__(self):
+        return jax.export.deserialize, (bytearray(self.serialize()),)
+
+    def __copy__(self) -> _Exported:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> _Exported:
+        return self
 
 
 def _custom_calls(module: str) -> list[str]:

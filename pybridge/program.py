@@ -10,7 +10,7 @@ import hashlib
 import operator
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -159,6 +159,9 @@ class Equation:
     def __hash__(self) -> int:
         return hash(self._identity())
 
+    def __reduce__(self) -> Any:
+        return Equation, (self.op, self.inputs, self.outputs, dict(self.attrs), self.source)
+
     @property
     def bodies(self) -> Iterator[Program]:
         """The nested Programs among the attributes."""
@@ -266,6 +269,10 @@ class Program:
 
         return format_program(self)
 
+    def __reduce__(self) -> Any:
+        """A pickle has the text, the constants and the structure."""
+        return _restored, (self.name, str(self), dict(self.constants), self.structure)
+
     def equation_count(self, recursive: bool = True) -> int:
         """The number of equations, those of nested Programs included if `recursive`.
 
@@ -327,6 +334,14 @@ class Program:
         from .emission import to_jax, with_structure
 
         return to_jax(self) if self.structure is None else with_structure(self, to_jax(self))
+
+
+def _restored(
+    name: str, text: str, constants: Mapping[str, np.ndarray], structure: Structure | None
+) -> Program:
+    from .parser import parse
+
+    return replace(parse(text, constants), name=name, structure=structure)
 
 
 def _renumbered(inputs, equations, outputs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,17 +14,24 @@ import jax
 from .errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
 from .frontend import jaxprs, source
 from .lowering import lower
+from .names import function_name
 from .program import Equation, Program, Structure
+from .static_arguments import Argnames, Argnums, Fixed, static_arguments
 
 
 def trace(
-    f: Callable, *, static_argnums: int | Sequence[int] = (), while_bound: int | None = None
+    f: Callable,
+    *,
+    static_argnums: Argnums = None,
+    static_argnames: Argnames = None,
+    while_bound: int | None = None,
 ) -> Callable[..., Program]:
     """`trace(f)(*args, **kwargs)` is the Program of `f` for arguments of those shapes and dtypes.
 
     Arguments are pytrees of arrays, numbers or `jax.ShapeDtypeStruct`s, whose dimensions may be symbolic
-    (`jax.export.symbolic_shape`). Those in `static_argnums` are closed over: the Program is called
-    without them. `while_bound` is a promise about the trips of every `lax.while_loop`, as for `bridge`.
+    (`jax.export.symbolic_shape`). Those that `static_argnums` and `static_argnames` name, as for `jax.jit`,
+    are closed over: the Program is called without them. `while_bound` is a promise about the trips of every
+    `lax.while_loop`, as for `bridge`.
 
     Raises TracingError, with JAX's reason and the user's line, where JAX cannot trace `f`;
     UnsupportedPrimitive for an operation that Programs lack; SideEffectError for callbacks, prints and
@@ -32,16 +39,14 @@ def trace(
     """
     if not callable(f):
         raise ArgumentError(f"trace takes a function, got {type(f).__name__}")
-    static = static_positions(static_argnums)
+    static = static_arguments(f, static_argnums, static_argnames)
     check_bound(while_bound)
 
     @functools.wraps(f)
     def traced(*args, **kwargs) -> Program:
-        positions = {n % len(args) for n in static if -len(args) <= n < len(args)}
-        dynamic = tuple(x for i, x in enumerate(args) if i not in positions)
-        closed = _close_over(f, args, positions)
-        jaxpr, out_tree = _make_jaxpr(closed, f, dynamic, kwargs)
-        structure = Structure(jax.tree.structure((dynamic, kwargs)), out_tree)
+        args, kwargs, fixed = static.split(args, kwargs)
+        jaxpr, out_tree = closed_trace(f, args, kwargs, fixed)
+        structure = Structure(jax.tree.structure((args, kwargs)), out_tree)
         program = lower(jaxpr, name=program_name(f))
         if while_bound is not None:
             program = _with_bound(program, while_bound)
@@ -50,28 +55,10 @@ def trace(
     return traced
 
 
-def static_positions(static_argnums: Any) -> tuple[int, ...]:
-    """The option as a tuple; raises UnknownOption where it is neither an int nor several."""
-    given = static_argnums if isinstance(static_argnums, list | tuple | set | range) else (static_argnums,)
-    if not all(type(n) is int for n in given):
-        raise UnknownOption(f"static_argnums must be the positions of arguments, got {static_argnums!r}")
-    return tuple(given)
-
-
 def check_bound(while_bound: Any) -> None:
     """Raises UnknownOption unless it is a number of trips or None."""
     if while_bound is not None and (type(while_bound) is not int or while_bound < 0):
         raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
-
-
-def closed_trace(f: Callable, args: tuple, kwargs: dict, static: Sequence[int]) -> tuple[Any, Any]:
-    """The closed jaxpr and the tree of the results of a call of `f`.
-
-    What `f` closes over are the jaxpr's constants: they may be tracers of an outer transformation.
-    """
-    positions = {i for i in static if i < len(args)}
-    dynamic = tuple(x for i, x in enumerate(args) if i not in positions)
-    return _make_jaxpr(_close_over(f, args, positions), f, dynamic, kwargs)
 
 
 def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
@@ -97,32 +84,23 @@ def _with_bound(program: Program, bound: int) -> Program:
 
 def program_name(f: Callable) -> str:
     """The function's name, made to fit the grammar."""
-    name = re.sub(r"\W+", "_", getattr(f, "__name__", ""), flags=re.ASCII).strip("_")
+    name = re.sub(r"\W+", "_", function_name(f), flags=re.ASCII).strip("_")
     return f"f_{name}" if not name or name[0].isdigit() else name
 
 
-def _close_over(f: Callable, args: tuple, positions: set[int]) -> Callable:
-    if not positions:
-        return f
+def closed_trace(f: Callable, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> tuple[Any, Any]:
+    """The closed jaxpr and the tree of the results of a call of `f`, whose static arguments are `fixed`.
 
-    def closed(*dynamic, **kwargs):
-        rest = iter(dynamic)
-        return f(*(x if i in positions else next(rest) for i, x in enumerate(args)), **kwargs)
-
-    return closed
-
-
-def _make_jaxpr(closed: Callable, f: Callable, args: tuple, kwargs: dict) -> tuple[Any, Any]:
-    """The closed jaxpr and the tree of the result."""
+    What `f` closes over are the jaxpr's constants: they may be tracers of an outer transformation.
+    """
     try:
-        jaxpr, shapes = jax.make_jaxpr(closed, return_shape=True)(*args, **kwargs)
+        jaxpr, shapes = jax.make_jaxpr(fixed.into(f), return_shape=True)(*args, **kwargs)
     except PyBridgeError:
         raise
     except Exception as e:
         if not _is_about_tracing(e):
             raise
-        name = getattr(f, "__name__", repr(f))
-        raise TracingError(f"{name} cannot be traced{_user_line(e)}: {_reason(e)}") from e
+        raise TracingError(f"{function_name(f)} cannot be traced{_user_line(e)}: {_reason(e)}") from e
     return jaxpr, jax.tree.structure(shapes)
 
 

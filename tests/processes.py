@@ -16,9 +16,13 @@ INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_
 
 def start(code: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     """Python with this pybridge in reach and these environment variables besides, running `code`."""
+    return _start(["-c", INTERRUPTIBLE + textwrap.dedent(code), *arguments], variables)
+
+
+def _start(arguments: list[str], variables: dict[str, str]) -> subprocess.Popen[str]:
     path = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE + textwrap.dedent(code), *arguments],
+        [sys.executable, *arguments],
         env={**os.environ, "PYTHONPATH": path, **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -41,3 +45,7 @@ def fine(process: subprocess.Popen[str], timeout: float = 240) -> str:
 
 def run(code: str, *arguments: str, timeout: float = 240, **variables: str) -> str:
     return fine(start(code, *arguments, **variables), timeout)
+
+
+def run_file(path: Path, *arguments: str, timeout: float = 240, **variables: str) -> str:
+    return fine(_start([str(path), *arguments], variables), timeout)

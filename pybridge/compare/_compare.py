@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import types
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..bridged import Bridged
 from ..engines import ENGINES
 from ..errors import PyBridgeError, UnknownOption
+from ..static_arguments import Argnames, Argnums, static_arguments
 from ..tracing import trace
 from ._comparison import Comparison
 from ._engines import BASELINE
@@ -29,7 +31,8 @@ def compare(
     isolate: bool | None = None,
     timeout: float = 600.0,
     rtol: float | None = None,
-    static_argnums: int | Sequence[int] = (),
+    static_argnums: Argnums = None,
+    static_argnames: Argnames = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
     """`f`'s value, JVP and VJP at `args` by every engine, against JAX in float64 and finite differences.
@@ -41,6 +44,7 @@ def compare(
     repeats, budget: rounds of timing, 0 for none, and about how many seconds they may take for a stage.
     isolate: which engines run in a process of their own: those known to be able to end it (default), all
         but `jax` (True), none (False). timeout: after so many seconds such a process is ended.
+    static_argnums, static_argnames: arguments that are not arrays but hashable values, as for `bridge`.
     rtol: the relative error that counts as agreement; by default what rounding explains (docs/compare.md).
     progress: called with what is being done.
 
@@ -49,8 +53,8 @@ def compare(
     runs.
     """
     names = _names(engines, candidates or {})
-    f, args = _closed(_plain(f), args, static_argnums)
-    task = _problem(f, args, seed)
+    args, _, fixed = static_arguments(f, static_argnums, static_argnames).split(args, {})
+    task = _problem(fixed.into(_plain(f)), args, seed)
     progress("reference in float64")
     session = Session(task, exact(task), {}, repeats, budget)
     for name in names:
@@ -58,7 +62,7 @@ def compare(
         session.run(name, isolate, timeout)
     for name, g in (candidates or {}).items():
         progress(f"candidate {name}")
-        session.take(name, measure(Candidate(name, g), task))
+        session.take(name, measure(Candidate(name, fixed.into(g)), task))
     progress("times")
     session.time()
     progress("Taylor remainders")
@@ -89,21 +93,9 @@ def _names(engines: Iterable[str] | None, candidates: Mapping[str, Callable]) ->
 
 def _plain(f: Callable) -> Callable:
     """The function behind a bridged one: the engines are to differentiate it, not one another."""
-    return f.__wrapped__ if type(f).__module__.startswith("pybridge.") and hasattr(f, "__wrapped__") else f
-
-
-def _closed(f: Callable, args: tuple, static_argnums: int | Sequence[int]) -> tuple[Callable, tuple]:
-    given = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    static = {n % len(args) for n in given if -len(args) <= n < len(args)}
-    if not static:
-        return f, args
-
-    @functools.wraps(f)
-    def closed(*dynamic):
-        rest = iter(dynamic)
-        return f(*(x if i in static else next(rest) for i, x in enumerate(args)))
-
-    return closed, tuple(x for i, x in enumerate(args) if i not in static)
+    if isinstance(f, types.MethodType):
+        return types.MethodType(_plain(f.__func__), f.__self__)
+    return _plain(f.__wrapped__) if isinstance(f, Bridged) else f
 
 
 def _problem(f: Callable, args: tuple, seed: int) -> Problem:

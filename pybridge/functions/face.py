@@ -11,7 +11,8 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from ..errors import ArgumentError, UnknownOption
+from .. import julia
+from ..errors import ArgumentError, NotPicklable, UnknownOption
 from ..numerals import DTYPES
 from ..program import TensorType
 from . import making, origin, trees
@@ -70,6 +71,7 @@ class JuliaFunction:
     result: Result
 
     def __call__(self, *arguments: Any) -> Any:
+        julia.check_process()
         arrays = jax.tree.map(_array, arguments)
         types = trees.types_of(arrays)
         call, outline = self._call(trees.text(types), types)
@@ -78,6 +80,25 @@ class JuliaFunction:
 
     def __repr__(self) -> str:
         return f"julia_function({self.function.name!r}, source={self.function.origin.kind!r})"
+
+    @property
+    def __name__(self) -> str:
+        return self.function.name
+
+    def __reduce__(self) -> Any:
+        """Its description: the source goes along, a name of Main or of a package is looked up again."""
+        if self.function.origin.kind == "object":
+            raise NotPicklable(
+                f"{self.function.name} is an object in this process's Julia, which no other process has: "
+                "write julia_function with its name and source="
+            )
+        return JuliaFunction, (self.function, self.result)
+
+    def __copy__(self) -> JuliaFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JuliaFunction:
+        return self
 
     def _call(self, text: str, types: Any) -> tuple[Call, Any]:
         inferred = self.result is None

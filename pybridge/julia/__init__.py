@@ -16,6 +16,7 @@ __all__ = [
     "Runtime",
     "Status",
     "Step",
+    "check_process",
     "find",
     "request",
     "setup",
@@ -34,6 +35,11 @@ def request(command: str, body: str = "", *, arguments: Sequence[str] = ()) -> s
     the request; the next one works.
     """
     return _RUNTIME.request(command, body, arguments=arguments)
+
+
+def check_process() -> None:
+    """Raises ForkedProcess in a child forked after the start, where neither Julia nor XLA can run."""
+    _RUNTIME.check_process()
 
 
 def start() -> Status:

@@ -99,13 +99,17 @@ class Runtime:
         hosted, service = self._loaded(live)
         return hosted.serve(service, message)
 
-    def _started(self) -> _Live:
+    def check_process(self) -> None:
+        """Raises ForkedProcess in a child forked after the start."""
         if self._forked():
             raise ForkedProcess(
                 f"Julia was started in process {self._owner}, from which {os.getpid()} was forked, "
                 "and does not survive that; use the start method 'spawn' or 'forkserver', "
                 "or make the first use of pybridge after the fork"
             )
+
+    def _started(self) -> _Live:
+        self.check_process()
         with self._starting:
             if self._live is None or (self._live.control and self._live.control.failed):
                 self._live = self._start()
