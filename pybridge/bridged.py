@@ -156,7 +156,8 @@ def _array(i: int, x: Any, tree: Any) -> Any:
     except (TypeError, ValueError) as e:
         raise ArgumentError(
             f"{_place(i, tree)}, of type {type(x).__name__}, is not an array; if it is to be known when the "
-            "function is traced, name the argument in static_argnums or static_argnames"
+            "function is traced, name the argument in static_argnums or static_argnames (a tree of arrays "
+            "and other things can be split in two, as by equinox.partition)"
         ) from e
 
 

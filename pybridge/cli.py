@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -37,6 +38,13 @@ _NUMBERS_TOO = {"ignore_unknown_options": True}  # -2 is an argument
 Function = Annotated[str, typer.Argument(metavar="FUNCTION", show_default=False)]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENTS]...", show_default=False)]
 Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
+StaticArgnums = Annotated[
+    str | None,
+    typer.Option("--static-argnums", help="Positions, with commas between, of arguments that are no arrays."),
+]
+StaticArgnames = Annotated[
+    str | None, typer.Option("--static-argnames", help="Names, with commas between, of such arguments.")
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -112,6 +120,8 @@ def show(
     derivative: Annotated[Derivative | None, typer.Option(help="Of this, not of the function.")] = None,
     optimize: Annotated[bool, typer.Option("--optimize", help="With fewer equations.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say if it runs natively, or why not.")] = False,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
@@ -121,7 +131,7 @@ def show(
         from .tracing import trace
 
         f, args = example_arguments(function, arguments or [], seed)
-        program = trace(f)(*args)
+        program = trace(f, **_static(static_argnums, static_argnames))(*args)
         match derivative:
             case Derivative.vjp:
                 programs = [program.vjp()]
@@ -150,6 +160,8 @@ def compare(
     rtol: Annotated[float | None, typer.Option(help="The relative error that is agreement.")] = None,
     repeats: Annotated[int, typer.Option(help="Rounds of timing; 0 for none.")] = 10,
     timeout: Annotated[float, typer.Option(help="Seconds for an engine with a process of its own.")] = 600.0,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
@@ -159,7 +171,7 @@ def compare(
         from .compare import compare as run
 
         f, args = example_arguments(function, arguments or [], seed)
-        named = [name.strip() for name in engines.split(",") if name.strip()] if engines else None
+        named = _words(engines) if engines else None
         with Console(stderr=True).status("comparing") as status:
             result = run(
                 f,
@@ -170,6 +182,7 @@ def compare(
                 timeout=timeout,
                 rtol=rtol,
                 progress=lambda doing: status.update(f"comparing: {doing}"),
+                **_static(static_argnums, static_argnames),
             )
         _output().print(result)
         for path, write in ((json, result.save_json), (html, result.to_html), (plot, result.plot)):
@@ -187,6 +200,8 @@ def export(
     platforms: Annotated[str, typer.Option(help="Names with commas between.")] = "cpu,cuda,tpu",
     vjp: Annotated[bool, typer.Option("--vjp", help="Its VJP: arguments, then cotangents.")] = False,
     vjp_order: Annotated[int, typer.Option(help="Orders of derivatives to keep in the file.")] = 0,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
@@ -197,14 +212,33 @@ def export(
         from .tracing import trace
 
         f, args = example_arguments(function, arguments or [], seed)
-        names = [name.strip() for name in platforms.split(",") if name.strip()]
-        made = run(trace(f)(*args).vjp().optimize(), names)() if vjp else run(f, names)(*args)
+        names, static = _words(platforms), _static(static_argnums, static_argnames)
+        if vjp:
+            made = run(trace(f, **static)(*args).vjp().optimize(), names)()
+        else:
+            made = run(f, names, **static)(*args)
         data = made.serialize(vjp_order=vjp_order)
         output.write_bytes(data)
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
 
 
 app.command()(bench)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _static(argnums: str | None, argnames: str | None) -> dict[str, list]:
+    """The two options as `bridge` takes them, where they are given."""
+    given: dict[str, list] = {}
+    if argnums is not None:
+        if not re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*", argnums):
+            raise UnknownOption(f"--static-argnums takes numbers such as 1,-1, not {argnums!r}")
+        given["static_argnums"] = list(map(int, _words(argnums)))
+    if argnames is not None:
+        given["static_argnames"] = _words(argnames)
+    return given
 
 
 def _show_rules() -> None:

@@ -41,6 +41,8 @@ class StaticArguments:
 
     def split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any], Fixed]:
         """The arguments that are not static, and those that are. Raises ArgumentError for unhashable ones."""
+        if not self:
+            return args, kwargs, NONE
         count = len(args)
         places = {n % count for n in self.positions if -count <= n < count}
         names = self.names.intersection(kwargs)
@@ -73,6 +75,9 @@ class Fixed:
 
         closed.__name__ = function_name(f)
         return closed
+
+
+NONE = Fixed((), ())
 
 
 class _Value:

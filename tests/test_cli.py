@@ -16,6 +16,7 @@ from pybridge.cli import app
 MODULE = """
 import jax.numpy as jnp
 import numpy as np
+import pybridge as pb
 
 def f(x, a):
     return jnp.sin(a * x) ** 2 / a
@@ -30,6 +31,16 @@ def example_args(name):
 
 def branch(x):
     return x if x > 0 else -x
+
+def power(x, n):
+    assert type(n) is int
+    return x**n
+
+def bridged(x, n):
+    return power(x, n)
+
+bridged.example_args = (np.ones(2, np.float32), 4)
+bridged = pb.bridge(bridged, static_argnames="n")
 """
 
 
@@ -70,6 +81,36 @@ def test_arguments_come_from_the_function_or_its_module(run):
     assert "%0: f32[2,3], %1: f32[]" in run("show", "functions.py:f").stdout
     assert "f32[5]" in run("show", "functions.py:g", "f32[5]").stdout
     assert "%0: f32[]" in run("show", "functions.py:g", "-2.5").stdout
+
+
+@pytest.mark.parametrize("option", [["--static-argnums", "-1"], ["--static-argnames", "n"]])
+def test_static_arguments(run, tmp_path, option):
+    words = ["functions.py:power", "f32[4]", "3", *option]
+    shown = run("show", *words)
+    assert shown.exit_code == 0 and len(pb.parse(shown.stdout).inputs) == 1 and "y=3" in shown.stdout
+    compared = run("compare", *words, "--engines", "transpose", "--repeats", "0")
+    assert compared.exit_code == 0 and "power(f32[4])" in compared.stdout
+    assert run("export", *words, "--platforms", "cpu", "-o", "power.bin").exit_code == 0
+    exported = jax.export.deserialize(bytearray((tmp_path / "power.bin").read_bytes()))
+    np.testing.assert_allclose(exported.call(np.full(4, 2, np.float32)), np.full(4, 8))
+    done = run("export", *words, "--platforms", "cpu", "--vjp", "-o", "vjp.bin")
+    assert done.exit_code == 0 and "bytes for cpu" in done.stdout
+
+
+def test_a_bridged_function_brings_its_static_arguments(run):
+    shown = run("show", "functions.py:bridged", "f32[4]", "3")
+    assert shown.exit_code == 0 and len(pb.parse(shown.stdout).inputs) == 1
+    assert "%0: f32[2]" in run("show", "functions.py:bridged").stdout
+
+
+@pytest.mark.parametrize(
+    "option", [["--static-argnums", "n"], ["--static-argnames", "k"], ["--static-argnums", "2"]]
+)
+def test_static_arguments_that_do_not_exist(run, option):
+    done = run("show", "functions.py:power", "f32[4]", "3", *option)
+    assert done.exit_code == 2 and option[0].strip("-").replace("-", "_")[:13] in done.output.replace(
+        "-", "_"
+    )
 
 
 def test_compare_writes_its_files(run, tmp_path):
