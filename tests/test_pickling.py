@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import pickle
 import sys
 from dataclasses import dataclass
@@ -124,14 +125,13 @@ def again(x: Any, protocol: int | None = None) -> Any:
     return pickle.loads(pickle.dumps(x, protocol))
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize(
+    ("name", "protocol"),
+    # older protocols pickle what holds the function first, and not every JAX has its own functions pickled
+    [(name, p) for name, p in itertools.product(NAMED, PROTOCOLS) if p >= 4 or name != "under jit"],
+)
 def test_a_decorated_function_is_itself_again(name, protocol):
     f = NAMED[name]
-    if name == "under jit" and protocol < 4:  # what JAX's own functions know nothing of
-        with pytest.raises((AttributeError, TypeError), match=r"PjitFunction|cache_miss"):
-            again(f, protocol)
-        return
     assert again(f, protocol) is f
     assert again([f, f], protocol) == [f, f]
     assert pickle.loads(cloudpickle.dumps(f)) is f
@@ -307,7 +307,7 @@ def test_julia_functions(tmp_path):
     sent = pickle.dumps(f)
     file.unlink()  # the source is in the pickle
     for g in (pickle.loads(sent), copy.copy(f), copy.deepcopy(f)):
-        assert g.function == f.function and repr(g) == repr(f)
+        assert g.function == f.function and repr(g) == repr(f) and g.__name__ == "double"
         assert_agree(g(X), 2 * X, "value")
         assert_agree(jax.grad(lambda x, g=g: g(x).sum())(X), 2 * np.ones(3, np.float32), "grad")
     promised = pb.julia_function(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ArgumentError, NotDifferentiable
+from ..names import function_name
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -73,7 +74,7 @@ def problem(f: Callable, args: tuple, seed: int) -> Problem:
     leaves, tree = jax.tree.flatten(args)
     leaves = tuple(map(_leaf, leaves))
     active = tuple(i for i, x in enumerate(leaves) if is_inexact(x))
-    name = getattr(f, "__name__", type(f).__name__)
+    name = function_name(f)
     if not active:
         raise NotDifferentiable(
             f"{name} has no derivatives to compare: none of its arguments is a float or complex"
