@@ -6,7 +6,7 @@ _HASH = "mulhi xor"
 
 REWRITTEN: dict[str, str] = {
     **dict.fromkeys(("name", "device_put", "sharding_constraint", "layout_constraint", "reshard"), ""),
-    **dict.fromkeys(("pvary", "stage", "tie", "shape_assertion"), ""),
+    **dict.fromkeys(("pvary", "relayout", "stage", "tie", "shape_assertion"), ""),
     **dict.fromkeys(("random_wrap", "random_unwrap", "random_clone"), ""),
     "polynomial": "mul add",
     "stack": "reshape concatenate",
@@ -32,9 +32,11 @@ REWRITTEN: dict[str, str] = {
 
 BODIES = {
     *("jit", "pjit", "closed_call", "core_call", "core_closed_call", "call", "composite", "eval_jaxpr"),
-    *("custom_vmap_call", "remat_opt", "reduce", "reduce_window"),
+    "program_order",
+    *("custom_vmap_call", "remat_opt", "reduce", "reduce_window", "call_hi_primitive"),
 }
-"""Calls that are inlined, and reductions with a function, which are written out: they have what it has."""
+"""Calls that are inlined, reductions with a function, which are written out, and primitives that are objects:
+they have what is in them."""
 
 WHY: dict[str, str] = {
     "custom_lin": "never run: its transpose is the user's backward rule",
@@ -57,7 +59,7 @@ APART: dict[str, tuple[str, str]] = {
         "they are between devices, and a Program is for one. `bridge` takes functions that have them: "
         "Programs run before and behind them, and JAX binds and differentiates the collective",
         r"(unreduced_)?(all_gather|all_to_all|psum|pbroadcast|ppermute|reduce_scatter)(_\w+)?"
-        r"|pmax|pmin|precv|psend|preduced|axis_index|ragged_all_to_all|shard_map|\w+_cast_p",
+        r"|(unreduced_)?p(max|min)|precv|psend|preduced|axis_index|ragged_all_to_all|shard_map|\w+_cast(_p)?",
     ),
     "references, boxes and logs": (
         "values that change: a Program is pure; pass arrays and return them",
@@ -73,9 +75,9 @@ APART: dict[str, tuple[str, str]] = {
         "written for a GPU or TPU by hand; a Program says what is computed, not how",
         r"dot_product_attention_\w+|cudnn_fusion|scaled_matmul(_wrapper)?|with_memory_space_constraint|pallas_\w+",
     ),
-    "JAX's experimental `hijax`": (
-        "primitives that carry rules of their own as Python code; `custom_jvp` and `custom_vjp` are there",
-        r"call_hi_primitive\w*",
+    "linear parts of primitives that are objects": (
+        "never run: their transpose is the primitive's own rule",
+        r"call_hi_primitive_linearized",
     ),
 }
 """Families outside the scope: why, and the names (a regular expression for the whole name)."""

@@ -186,6 +186,7 @@ DECOMPOSITIONS = {
         name: _identity
         for name in (
             *("name", "device_put", "sharding_constraint", "layout_constraint", "reshard", "pvary", "stage"),
+            "relayout",
         )
     },
     "tie": _second,
