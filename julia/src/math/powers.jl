@@ -59,7 +59,7 @@ end
 
 "1 - x², without rounding x²."
 @inline one_minus_square(x::Binary) = fma(-x, x, one(x))
-@inline one_minus_square(x) = (1 - x) * (1 + x)
+@inline one_minus_square(x) = (one(x) - x) * (one(x) + x)
 
 """
 xⁿ by repeated squaring, in the order of XLA's expansion; a negative exponent divides once, at the end. The exponent is a type, so that
