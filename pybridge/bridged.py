@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from . import julia
 from .engines import ENGINES, Engine, Options
 from .errors import ArgumentError
-from .frontend import jaxprs
+from .frontend import jaxprs, references
 from .names import findable, function_name, named, path_to
 from .pieces import Pieces, in_pieces
 from .program import Program
@@ -151,6 +151,7 @@ def _array(i: int, x: Any, tree: Any) -> Any:
     """An array of the leaf; Python numbers become weakly typed arrays, as under `jax.jit`."""
     if isinstance(x, (jax.Array, jax.ShapeDtypeStruct)):
         return x
+    references.refuse_arguments(x)
     try:
         return jnp.asarray(x)
     except (TypeError, ValueError) as e:

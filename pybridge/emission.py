@@ -149,6 +149,8 @@ def _equation(program: Program, eq: Equation, operands: list[Any], context: _Con
         attrs["depth"] = context.depth
     try:
         results = row.emit(*operands, **attrs)
+    except FloatingPointError as e:  # where jax_debug_nans is on
+        raise FloatingPointError(f"{e} at {eq.source}" if eq.source else str(e)) from e
     except (TypeError, ValueError) as e:
         if _is_ours(e):
             raise

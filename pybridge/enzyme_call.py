@@ -19,6 +19,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from . import eager, native, primitive, transforms
+from .emission import to_jax
 from .errors import EngineUnavailable, EnzymeError, NotDifferentiable
 from .frontend import devices
 from .functions.making import as_julia_error
@@ -81,14 +82,15 @@ def derivative(d: Derivative, *args) -> list[Any]:
 
 @enzyme_call_p.def_impl
 def _call_impl(*args, program):
-    return eager.run(enzyme_call_p, args, program=program)
+    return eager.run(enzyme_call_p, args, program.name, lambda *xs: to_jax(program)(*xs), program=program)
 
 
 @enzyme_derivative_p.def_impl
 def _derivative_impl(*args, d):
     try:
         # waits, because an error has to come from here, where it can be given its name
-        return jax.block_until_ready(eager.run(enzyme_derivative_p, args, d=d))
+        what = f"the derivative of {d.program.name}"
+        return jax.block_until_ready(eager.run(enzyme_derivative_p, args, what, d=d))
     except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
         error = as_julia_error(failure)
         if error is None:
@@ -246,9 +248,8 @@ ad.primitive_transposes[enzyme_derivative_p] = _derivative_transpose
 
 
 def _batch_call(args: Sequence[Any], dims: Sequence[Any], *, program: Program):
-    batched, hoisted = primitive.batched(program, args, dims)
-    results = call(batched, *hoisted, *args)
-    return results, [0] * len(results)
+    batched = primitive.batched(program, args, dims)
+    return call(batched.program, *batched.hoisted, *args), batched.dims
 
 
 def _batch_derivative(args: Sequence[Any], dims: Sequence[Any], *, d: Derivative):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.export
 
 from .bridge import bridge
 from .dimensions import export_arguments
-from .errors import ArgumentError, UnknownOption, UnsupportedPrimitive
+from .errors import ArgumentError, SideEffectError, UnknownOption, UnsupportedPrimitive
+from .frontend import effects, source
 from .primitive import call
 from .program import Program
 
@@ -34,7 +36,7 @@ def export(
     The result holds no custom call and reloads in a process that has neither pybridge nor Julia.
 
     Raises UnknownOption for a platform that does not exist, UnsupportedPrimitive where an operation lowers to
-    a custom call.
+    a custom call, SideEffectError for prints and callbacks.
     """
     if not isinstance(f, Program) and not callable(f):
         raise ArgumentError(f"export takes a function or a Program, got {type(f).__name__}")
@@ -51,8 +53,10 @@ def export(
             bridged = bridge(f, execute="xla", **options)
             args, kwargs, fixed = bridged.static_arguments.split(args, kwargs)
             function = fixed.into(bridged)
+        jitted = jax.jit(function)
+        _refuse_host_calls(jitted.trace(*args, **kwargs).jaxpr)
         try:
-            result = jax.export.export(jax.jit(function), platforms=given)(*args, **kwargs)
+            result = jax.export.export(jitted, platforms=given)(*args, **kwargs)
         except (ValueError, NotImplementedError) as e:
             raise _refusal(e) or e from None
         _refuse_custom_calls(set(_custom_calls(result.mlir_module())))
@@ -78,6 +82,16 @@ class _Exported(jax.export.Exported):
 
     def __deepcopy__(self, memo: dict) -> _Exported:
         return self
+
+
+def _refuse_host_calls(jaxpr: Any) -> None:
+    found = effects.first_bound_by_jax(jaxpr)
+    if found is not None:
+        at = f" at {line}" if (line := source.line_of(found)) else ""
+        raise SideEffectError(
+            f"{found.primitive.name}{at} calls code of this process, which no export can hold: leave it out "
+            "of what is exported"
+        )
 
 
 def _custom_calls(module: str) -> list[str]:

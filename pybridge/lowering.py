@@ -15,17 +15,10 @@ import numpy as np
 from . import keys
 from .dimensions import to_dim
 from .errors import ProgramTypeError, SideEffectError, TracingError, UnsupportedPrimitive
-from .frontend import checkpoints, devices, jaxprs, source
+from .frontend import checkpoints, devices, effects, jaxprs, references, source
 from .numerals import COMPLEX, DTYPES, FLOATS, INTEGERS, dtype_name
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 from .program import INLINE_CONSTANT, Atom, Dim, Equation, Literal, Program, TensorType, Var, constant_ref
-
-# Values of these reach the outside world, and not every one of them says so by an effect.
-_SIDE_EFFECTS = {
-    *("debug_callback", "debug_print", "io_callback"),
-    *("ref", "new_ref", "mutable_array", "freeze", "run_state", "run_scoped"),
-    *("get", "swap", "addupdate", "ref_get", "ref_set", "ref_swap", "ref_addupdate"),
-}
 
 
 def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
@@ -195,7 +188,7 @@ class Lowering:
 
     def inline(self, jaxpr, args: Sequence[Atom]) -> list[Atom]:
         """Appends the equations of a jaxpr, closed or without constants, and returns its outputs."""
-        source = self.source
+        source, jaxpr = self.source, references.discharged(jaxpr)
         outputs = self.run(getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", ()), args)
         self.source = source
         return outputs
@@ -288,7 +281,7 @@ class Lowering:
 
     def type_of(self, aval: Any, primitive: str = "") -> TensorType:
         """Weak types are dropped: everything in a Program has a dtype of its own."""
-        if hasattr(aval, "inner_aval"):
+        if references.is_reference(aval):
             raise SideEffectError(
                 f"a mutable reference{self._at()}: a Program is pure; pass and return arrays"
             )
@@ -321,10 +314,15 @@ class Lowering:
                 primitive=name,
                 source=self.source,
             )
-        if eqn.effects or name in _SIDE_EFFECTS:
+        if effects.is_bound_by_jax(eqn):
             return SideEffectError(
-                f"{name}{self._at()} has side effects, and a Program is pure: take it out of the function, "
-                "or keep it outside the part that is bridged"
+                f"{name}{self._at()} calls Python, and a Program is pure: pybridge.bridge takes the function "
+                "as it is, and JAX does this operation between Programs"
+            )
+        if effects.has_effect(eqn):
+            return SideEffectError(
+                f"{name}{self._at()} has side effects, and a Program is pure: keep it outside the function "
+                "that is bridged; jax.debug.callback and jax.pure_callback can stay inside"
             )
         return self.unsupported(eqn, name)
 

@@ -24,7 +24,7 @@ from . import eager, native, transforms
 from .dimensions import Dimensions
 from .emission import to_jax
 from .errors import EngineUnavailable, NotDifferentiable
-from .frontend import devices, jaxprs
+from .frontend import checks, devices, jaxprs
 from .lowering import lower
 from .numerals import DTYPES
 from .program import Program, SymDim, Var
@@ -48,8 +48,10 @@ def call(program: Program, *args, execute: str = "xla", explain: bool = False) -
 
 
 @julia_call_p.def_impl
-def _impl(*args, **params):
-    return eager.run(julia_call_p, args, **params)
+def _impl(*args, program, **how):
+    return eager.run(
+        julia_call_p, args, program.name, lambda *xs: to_jax(program)(*xs), program=program, **how
+    )
 
 
 @julia_call_p.def_abstract_eval
@@ -220,28 +222,52 @@ def _restricted(program: Program, used: tuple[bool, ...]) -> tuple[Program, tupl
 
 
 jaxprs.register_dead_code_rule(julia_call_p, _dce)
+checks.register(julia_call_p, lambda program, **_: to_jax(program))
 
 
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.
 
 
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, **how):
-    whole, hoisted = batched(program, args, dims)
-    results = call(whole, *hoisted, *args, **how)
-    return results, [0] * len(results)
+    whole = batched(program, args, dims)
+    return call(whole.program, *whole.hoisted, *args, **how), whole.dims
 
 
-def batched(program: Program, args: Sequence[Any], dims: Sequence[Any]) -> tuple[Program, list[Any]]:
-    """The Program for arguments with a batch axis at `dims`, and arguments to put in front."""
+@dataclass(frozen=True)
+class Batched:
+    """A Program for a batch. hoisted: arrays to put in front of the arguments.
+
+    dims: for each result the place of its batch axis, or None where it is the same for the whole batch.
+    """
+
+    program: Program
+    hoisted: list[Any]
+    dims: list[int | None]
+
+
+def batched(program: Program, args: Sequence[Any], dims: Sequence[Any]) -> Batched:
+    """The Program for arguments with a batch axis at `dims`."""
     avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
     return _batched(program, avals, tuple(dims), bool(jax.config.jax_enable_x64))
 
 
 @functools.lru_cache(maxsize=1024)
-def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> tuple[Program, list[Any]]:
+def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> Batched:
     # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
-    vmapped = jax.vmap(to_jax(program), in_axes=dims, out_axes=0)
-    return lower(jax.make_jaxpr(vmapped)(*avals), name=program.name or "program", hoist_constants=True)
+    evaluate, shared = to_jax(program), {}
+
+    def those_that_differ(*args: Any) -> list[Any]:
+        results = list(enumerate(evaluate(*args)))
+        shared.update((i, y) for i, y in results if not jaxprs.is_batched(y))
+        return [y for i, y in results if i not in shared]
+
+    def whole(*args: Any) -> list[Any]:
+        differing = iter(jax.vmap(those_that_differ, in_axes=dims)(*args))
+        return [shared[i] if i in shared else next(differing) for i in range(len(program.outputs))]
+
+    jaxpr = jax.make_jaxpr(whole)(*avals)
+    out_dims = [None if i in shared else 0 for i in range(len(program.outputs))]
+    return Batched(*lower(jaxpr, name=program.name or "program", hoist_constants=True), out_dims)
 
 
 batching.primitive_batchers[julia_call_p] = _batch

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 
 from .errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
-from .frontend import jaxprs, source
+from .frontend import jaxprs, references, source
 from .lowering import lower
 from .names import function_name
 from .program import Equation, Program, Structure
@@ -91,17 +91,21 @@ def program_name(f: Callable) -> str:
 def closed_trace(f: Callable, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> tuple[Any, Any]:
     """The closed jaxpr and the tree of the results of a call of `f`, whose static arguments are `fixed`.
 
-    What `f` closes over are the jaxpr's constants: they may be tracers of an outer transformation.
+    What `f` closes over are the jaxpr's constants: they may be tracers of an outer transformation. References
+    that `f` makes and uses are values in it.
     """
+    references.refuse_arguments((args, kwargs))
+    function = references.refusing_results(fixed.into(f))
     try:
-        jaxpr, shapes = jax.make_jaxpr(fixed.into(f), return_shape=True)(*args, **kwargs)
+        jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*args, **kwargs)
     except PyBridgeError:
         raise
     except Exception as e:
         if not _is_about_tracing(e):
             raise
         raise TracingError(f"{function_name(f)} cannot be traced{_user_line(e)}: {_reason(e)}") from e
-    return jaxpr, jax.tree.structure(shapes)
+    references.refuse_constants(jaxpr)
+    return references.discharged(jaxpr), jax.tree.structure(shapes)
 
 
 def _is_about_tracing(error: Exception) -> bool:

@@ -62,12 +62,14 @@ APART: dict[str, tuple[str, str]] = {
         r"|(unreduced_)?p(max|min)|precv|psend|preduced|axis_index|ragged_all_to_all|shard_map|\w+_cast(_p)?",
     ),
     "references, boxes and logs": (
-        "values that change: a Program is pure; pass arrays and return them",
+        "values that change, and a Program is pure. References that a function makes and uses itself are "
+        "values when it is traced; boxes and logs are refused",
         r"(empty_|free_|new_)?ref|freeze|get|swap|addupdate|accum_grad_in_ref|run_state|core_map|create_linear"
         r"|(un)?pin|broadcast_to|empty2|box_\w+|new_box|log_\w+|new_log",
     ),
     "effects and calls to the outside": (
-        "what they do is no value; keep them outside the function that is bridged",
+        "what they do is no value, and a Program is pure. `bridge` takes functions with prints, callbacks "
+        "and checks, which JAX binds between Programs; `io_callback` is refused",
         r"debug_\w+|io_callback|pure_callback|ffi_call|check|dce_sink|inspect_sharding|after_all|create_token"
         r"|unreachable",
     ),

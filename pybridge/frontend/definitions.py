@@ -25,7 +25,12 @@ def _symmetric_product(*operands: Any, **params: Any) -> Any:
     return internals.symmetric_product_jax_fn(*operands, **params)
 
 
+def _run_state(*operands: Any, **params: Any) -> Any:
+    return internals.run_state_p.impl(*operands, **params)
+
+
 _DEFINITIONS = {
+    "run_state": _run_state,
     "ragged_dot_general": _ragged_dot_general,
     "symmetric_product": _symmetric_product,
 }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import checkpoints
+from . import checkpoints, definitions, internals
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def remat(eqn: Any) -> Remat:
 
 CALLS = frozenset(
     {"jit", "pjit", "composite", "eval_jaxpr", "closed_call", "core_call", "call", "core_closed_call"}
-    | {"custom_vmap_call", "remat_opt", "program_order"}
+    | {"custom_vmap_call", "remat_opt", "program_order", "run_state"}
 )
 """The primitives that do what their jaxpr does."""
 
@@ -91,6 +91,8 @@ _CALLED = ("jaxpr", "call_jaxpr", "call", "fwd_jaxpr")
 
 def called(eqn: Any) -> Any:
     """The jaxpr that one of `CALLS` calls."""
+    if eqn.primitive is internals.run_state_p:  # its jaxpr takes references, which JAX makes values
+        return definitions.definition(eqn)
     return next(eqn.params[name] for name in _CALLED if name in eqn.params)
 
 

@@ -53,6 +53,20 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "convert_constvars_jaxpr": ("interpreters.partial_eval:convert_constvars_jaxpr",),
     "dce_jaxpr": ("interpreters.partial_eval:dce_jaxpr",),
     "dce_rules": ("interpreters.partial_eval:dce_rules",),
+    # Effects, mutable references
+    "DebugEffect": ("debugging:DebugEffect",),
+    "OrderedDebugEffect": ("debugging:OrderedDebugEffect",),
+    "ErrorEffect": ("checkify:ErrorEffect",),
+    "FailedCheckError": ("checkify:FailedCheckError",),
+    "error_checks": ("checkify:error_checks",),
+    "checkify_jaxpr": ("checkify:checkify_jaxpr",),
+    "NamedAxisEffect": ("core:NamedAxisEffect",),
+    "internal_mutable_array_effect": ("core:internal_mutable_array_effect",),
+    "AbstractRef": ("state.types:AbstractRef",),
+    "discharge_state": ("state.discharge:discharge_state",),
+    "run_state_p": ("state.discharge:run_state_p",),
+    # Batching
+    "BatchTracer": ("interpreters.batching:BatchTracer",),
     # Derivatives
     "Zero": ("ad_util:Zero",),
     "SymbolicZero": ("ad_util:SymbolicZero",),

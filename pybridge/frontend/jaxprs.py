@@ -39,6 +39,11 @@ def any_tracer(values) -> bool:
     return any(isinstance(v, Tracer) for v in values)
 
 
+def is_batched(x: Any) -> bool:
+    """Whether a value in `jax.vmap` has a batch axis; what depends on no batched argument has none."""
+    return isinstance(x, internals.BatchTracer)
+
+
 def with_weak_type(x: Any, weak: bool) -> Any:
     """The array with the given weak type, differentiably: its cotangent has the type that `x` has."""
     return x if jax.typeof(x).weak_type == weak else internals.convert_element_type(x, weak_type=weak)
@@ -127,8 +132,9 @@ _WITH_OPEN_BODIES = ("remat2", "remat", "checkpoint", "shard_map")
 
 
 def _without_constants(closed: ClosedJaxpr) -> Any:
+    """Constants stay in a `jit` inside."""
     if closed.consts:
-        raise NotImplementedError("a body of checkpoint or shard_map with constants of its own")
+        closed = traced(jax.jit(jex_core.jaxpr_as_fun(closed)), closed.in_avals)
     return closed.jaxpr
 
 

@@ -34,7 +34,7 @@ def bind(call: Call, *operands: Any) -> list[Any]:
 def _impl(*operands, call):
     try:
         # waits, because an error has to come from here, where it can be made a JuliaError
-        return jax.block_until_ready(eager.run(julia_function_p, operands, call=call))
+        return jax.block_until_ready(eager.run(julia_function_p, operands, call.function.name, call=call))
     except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
         error = making.as_julia_error(failure)
         if error is None:

@@ -1,9 +1,10 @@
-"""Functions that speak with other devices, in pieces: Programs, and between them what JAX binds itself.
+"""Functions of which a part is no Program, in pieces: Programs, and between them what JAX binds itself.
 
 A Program is pure and for one device. Of a jaxpr with collectives (`psum`, `all_gather` ...) the equations
 between them become Programs, as few as the collectives' dependencies allow, and JAX binds the collectives:
 it has their JVP, transpose and batching rules. So every transformation of the whole is JAX's transformation
-of a sequence, whose other members are bridged. The same is done with primitives that other packages define.
+of a sequence, whose other members are bridged. The same is done with primitives that other packages define,
+and with prints, callbacks and checks, which keep their order.
 """
 
 from .sequence import Pieces, in_pieces

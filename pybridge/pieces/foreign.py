@@ -1,26 +1,31 @@
-"""Which equations of a jaxpr no Program can hold, though JAX can bind them."""
+"""Which equations of a jaxpr no Program can hold, though JAX can bind them.
+
+Those between devices, those that call Python, and those of primitives that are not JAX's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..frontend import custom_rules, devices, jaxprs, registry
+from ..frontend import custom_rules, devices, effects, jaxprs, registry
 from ..primitives import DECOMPOSITIONS, LOWERINGS
 from ..primitives.control import RULE_ORDER
 
 
-def is_beyond(eqn, order: int = 0) -> bool:
-    """Whether the equation is between devices, or of a primitive that is not JAX's; or one of those in it.
+def is_beyond(eqn, rules: bool, order: int = 0) -> bool:
+    """Whether the equation, or one in its bodies, is such a one.
 
-    In it are its bodies and the derivative rules that the user gave it.
-
+    rules: look into the derivative rules that the user gave it, too, which are traced for that.
     order: how many rules this equation is nested in, as in `Lowering`.
     """
     if eqn.primitive.name in devices.COLLECTIVES or is_of_others(eqn.primitive):
         return True
-    return any(is_beyond(inner, order) for body in jaxprs.bodies(eqn) for inner in body.eqns) or any(
-        is_beyond(inner, order + 1) for body in _rules(eqn, order) for inner in body.eqns
-    )
+    if effects.is_bound_by_jax(eqn):
+        return True
+    if any(is_beyond(inner, rules, order) for body in jaxprs.bodies(eqn) for inner in body.eqns):
+        return True
+    found = _rules(eqn) if rules and order < RULE_ORDER else ()
+    return any(is_beyond(inner, rules, order + 1) for body in found for inner in body.eqns)
 
 
 def is_of_others(primitive) -> bool:
@@ -29,10 +34,8 @@ def is_of_others(primitive) -> bool:
     return not known and not registry.is_of_jax(primitive)
 
 
-def _rules(eqn, order: int) -> Iterator:
-    """The jaxprs of a custom function's derivative rules; where no axis has a name they cannot speak."""
-    if order >= RULE_ORDER or not devices.in_named_axes():
-        return
+def _rules(eqn) -> Iterator:
+    """The jaxprs of a custom function's derivative rules."""
     if eqn.primitive.name == "custom_jvp_call":
         rules = custom_rules.custom_jvp(eqn)
         yield rules.rule(_inexact(eqn.invars[rules.consts :]))[0]

@@ -10,6 +10,7 @@ that choice say which pieces there are. The others go where their readers are, o
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +22,14 @@ from ..frontend import jaxprs
 @dataclass(frozen=True, eq=False)
 class Node:
     """An equation: the variables that it reads, those of its results that are used, and the axes over which
-    these vary. JAX binds the foreign ones."""
+    these vary. JAX binds the foreign ones, and those that have an effect in their order."""
 
     eqn: Any
     reads: tuple[jaxprs.Var, ...]
     writes: tuple[jaxprs.Var, ...]
     axes: frozenset
     foreign: bool
+    effect: bool
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,9 @@ class _Graph:
         makers = {var: i for i, node in enumerate(nodes) for var in node.writes}
         self.nodes = nodes
         self.sources = [sorted({makers[v] for v in node.reads if v in makers}) for node in nodes]
+        effects = [i for i, node in enumerate(nodes) if node.foreign and node.effect]
+        for before, after in itertools.pairwise(effects):
+            self.sources[after].append(before)
         self.readers: list[list[int]] = [[] for _ in nodes]
         for i, sources in enumerate(self.sources):
             for j in sources:

@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import keys
 from ..emission import to_jax
-from ..frontend import checkpoints, devices, equations, jaxprs
+from ..errors import SideEffectError, UnsupportedPrimitive
+from ..frontend import checkpoints, devices, effects, equations, jaxprs, references
 from ..program import Program
 from .foreign import is_beyond, is_of_others, varying_axes
 from .planning import Group, Node, plan
@@ -75,33 +76,46 @@ def in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program]
     lowered: (jaxpr without constants, name) -> Program.
     """
     jaxpr = jaxprs.opened(jaxpr)
+    rules = devices.in_named_axes()
+    try:
+        return _in_pieces(jaxpr, name, run, lowered, rules)
+    except (SideEffectError, UnsupportedPrimitive):
+        if rules:
+            raise
+    return _in_pieces(jaxpr, name, run, lowered, True)
+
+
+def _in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program], rules: bool) -> Pieces:
+    """rules: look for what no Program can hold in the users' derivative rules, too. They have to be traced
+    for that, and few have such a thing in them."""
     axes = frozenset().union(*(devices.varying(v.aval) for v in jaxpr.invars))
     alike = all(devices.varying(v.aval) == axes for v in jaxpr.outvars)
-    if alike and not any(map(is_beyond, jaxpr.eqns)):
+    if alike and not any(is_beyond(eqn, rules) for eqn in jaxpr.eqns):
         whole = Piece(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
         return Pieces(whole.reads, {}, (whole,), whole.writes)
     names = (f"{name}_{i}" for i in itertools.count(1))
-    return _Splitting(run, lowered, names).pieces(jaxpr)
+    return _Splitting(run, lowered, names, rules).pieces(jaxpr)
 
 
 @dataclass(frozen=True)
 class _Splitting:
-    """run, lowered: as for `in_pieces`. names: of the pieces to come."""
+    """run, lowered, rules: as for `_in_pieces`. names: of the pieces to come."""
 
     run: Run
     lowered: Callable[[Any, str], Program]
     names: Iterator[str]
+    rules: bool
 
     def pieces(self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None) -> Pieces:
         """policy: of the `jax.checkpoint` whose body it is."""
-        jaxpr = jaxprs.without_dead_code(jaxprs.opened(jaxpr))
+        jaxpr = jaxprs.without_dead_code(jaxprs.opened(references.discharged(jaxpr)))
         inputs = jaxpr.invars[len(consts) :]
         values = dict(zip(jaxpr.invars, consts, strict=False))
         eqns, outputs = _flat(jaxpr, values)
         if policy is not None:
             eqns, outputs = _marked(eqns, outputs, policy)
         used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if jaxprs.is_var(v)}
-        groups = plan([_node(eqn, used) for eqn in eqns], outputs)
+        groups = plan([self._node(eqn, used) for eqn in eqns], outputs)
         last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
         last |= {v: len(groups) for v in outputs if jaxprs.is_var(v)}
         steps = [
@@ -111,6 +125,13 @@ class _Splitting:
             for i, group in enumerate(groups)
         ]
         return Pieces(tuple(inputs), values, tuple(steps), tuple(outputs))
+
+    def _node(self, eqn, used: set[Var]) -> Node:
+        reads = tuple(dict.fromkeys(v for v in eqn.invars if jaxprs.is_var(v)))
+        writes = tuple(v for v in eqn.outvars if v in used)
+        foreign = is_beyond(eqn, self.rules) or checkpoints.is_mark(eqn)
+        axes = None if foreign else varying_axes(eqn, used)
+        return Node(eqn, reads, writes, axes or frozenset(), axes is None, effects.has_effect(eqn))
 
     def _piece(self, jaxpr, group: Group, needed: set[Var]) -> Piece:
         """A group of equations of the jaxpr. needed: what later pieces and JAX's equations read."""
@@ -138,13 +159,6 @@ class _Splitting:
 def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
     """A Program that computes nothing needs no engine."""
     return to_jax(program)(*arrays)
-
-
-def _node(eqn, used: set[Var]) -> Node:
-    reads = tuple(dict.fromkeys(v for v in eqn.invars if jaxprs.is_var(v)))
-    writes = tuple(v for v in eqn.outvars if v in used)
-    axes = None if is_beyond(eqn) or checkpoints.is_mark(eqn) else varying_axes(eqn, used)
-    return Node(eqn, reads, writes, axes or frozenset(), axes is None)
 
 
 def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
