@@ -242,6 +242,17 @@ _DEFINED = [
     *rows(
         "program",
         "f64",
+        lambda r, w: lax.linalg.cholesky_update(jnp.triu(r), w),
+        well_conditioned(3, 3),
+        given([0.0, 0.7, 0.0]),
+        active=(0, 1),
+        exact=False,
+        reference=lambda r, w: jnp.linalg.cholesky(jnp.triu(r).T @ jnp.triu(r) + jnp.outer(w, w)).T,
+        name="_cholesky_update_zeros",
+    ),
+    *rows(
+        "program",
+        "f64",
         lambda a, c: lax.linalg.symmetric_product(a, c, alpha=0.5, beta=-2.0),
         real(-1, 1, (2, 3, 4)),
         real(-1, 1, (2, 3, 3)),

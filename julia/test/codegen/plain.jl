@@ -47,7 +47,7 @@ end
 # ---- numbers' functions with rules
 
 slope(f, x, h) = (f(x + h) - f(x - h)) / 2h
-const POINTS = Dict(NumberMath.acosh => [1.3, 4.0], NumberMath.log => [0.2, 3.0], NumberMath.sqrt => [0.2, 3.0], NumberMath.rsqrt => [0.2, 3.0],
+const POINTS = Dict(NumberMath.acosh => [1.3, 4.0], NumberMath.log => [0.2, 3.0], NumberMath.log2 => [0.2, 3.0], NumberMath.sqrt => [0.2, 3.0], NumberMath.rsqrt => [0.2, 3.0],
                     NumberMath.log1p => [-0.4, 3.0])
 points(f) = get(POINTS, f, [-0.7, 0.3, 0.9])
 "The functions that have methods of `partials`, and how many numbers they take."
@@ -66,6 +66,8 @@ const KNOWN = [(m.sig.parameters[2].instance, length(m.sig.parameters) - 2) for 
         @test dy ≈ slope(v -> f(x, v), y, 1e-5) rtol = 1e-7 atol = 1e-9
         @test all(d -> d isa Float32, partials(f, Float32(x), Float32(y)))
     end
+    @test partials(NumberMath.asinh, 1e200)[1] ≈ 1e-200 && partials(NumberMath.acosh, 1e200)[1] ≈ 1e-200
+    @test all(partials(NumberMath.atan2, 1e-200, 1e-200) .≈ (5e199, -5e199)) && all(partials(NumberMath.atan2, 1e200, 1e200) .≈ (5e-201, -5e-201))
     @test partials(JaxprAD.power, -1.5, 3) === (3 * 1.5^2, 0.0)
     @test partials(JaxprAD.power, 2.0, Int32(0)) === (0.0, 0.0)
     @test partials(JaxprAD.power, 2.0, 0.0)[1] === 0.0
