@@ -183,7 +183,7 @@ _ATTRIBUTED = [
     *_each(
         "mul",
         "f32 f16",
-        lambda x, y: lax.mul(x, y.astype(jnp.bfloat16), out_dtype=jnp.float32),
+        lambda x, y: lax.mul(x, y, out_dtype=jnp.promote_types(x.dtype, jnp.float32)),
         (real(-2, 2), real(-2, 2)),
         (0, 1),
         "_out_dtype",
