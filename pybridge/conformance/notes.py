@@ -33,7 +33,7 @@ REWRITTEN: dict[str, str] = {
 BODIES = {
     *("jit", "pjit", "closed_call", "core_call", "core_closed_call", "call", "composite", "eval_jaxpr"),
     "program_order",
-    *("custom_vmap_call", "remat_opt", "reduce", "reduce_window", "call_hi_primitive"),
+    *("custom_vmap_call", "remat_opt", "reduce", "reduce_window", "call_hi_primitive", "run_state"),
 }
 """Calls that are inlined, reductions with a function, which are written out, and primitives that are objects:
 they have what is in them."""
