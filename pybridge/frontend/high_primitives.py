@@ -32,6 +32,10 @@ def expansion(eqn: Any) -> ClosedJaxpr:
     return traced(expand, [v.aval for v in eqn.invars])
 
 
+_CONSTANTS_FIRST = jax.__version_info__ >= (0, 11)
+"""Since this JAX the first operand of a custom_vjp function that is an object is what it closes over."""
+
+
 def rules(eqn: Any) -> CustomJvp | CustomVjp | None:
     """The primitive's own derivative, or None where its class has none.
 
@@ -39,7 +43,7 @@ def rules(eqn: Any) -> CustomJvp | CustomVjp | None:
     """
     prim = primitive_of(eqn)
     if isinstance(prim, internals.CustomVJPTraced):
-        consts = prim.in_tree.children()[0].num_leaves
+        consts = prim.in_tree.children()[0].num_leaves if _CONSTANTS_FIRST else 0
         return CustomVjp(expansion(eqn), consts, _vjp_rule(eqn, prim, consts), bool(prim.symbolic_zeros))
     if _overrides(prim, "jvp"):
         return CustomJvp(expansion(eqn), 0, _jvp_rule(eqn, prim, _by_jvp), True)
