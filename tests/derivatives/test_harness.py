@@ -16,39 +16,32 @@ from pybridge import transforms
 FACTOR = 1 + 1e-9
 
 
-def wrong(f, name="wrong"):
-    return Case(name, "program", f, (real(0.3, 1),), "f64", (0,))
+def wrong(f, name="wrong", reference=None):
+    return Case(name, "program", f, (real(0.3, 1),), "f64", (0,), reference=reference)
 
 
-def drifting(value: bool):
-    """A function whose value, or else whose derivative, is another at every tracing after the first three."""
-    traced = 0
+def sine(of_value: float, of_derivative: float):
+    """The sine, of which the value and the derivative have each a factor."""
 
     @jax.custom_jvp
-    def f(x, factor):
-        return jnp.sin(x) * (factor if value else 1)
+    def f(x):
+        return jnp.sin(x) * of_value
 
-    @f.defjvp
-    def _rule(primals, tangents):
-        x, factor = primals
-        return f(x, factor), jnp.cos(x) * factor * tangents[0]
+    f.defjvp(lambda primals, tangents: (f(*primals), jnp.cos(primals[0]) * of_derivative * tangents[0]))
+    return f
 
-    def g(x):
-        nonlocal traced
-        traced += 1
-        return f(x, FACTOR ** (traced > 3))
 
-    return g
+WRONG = {"value": sine(FACTOR, 1), "derivative": sine(1, FACTOR)}
 
 
 def test_the_harness_passes_what_is_right():
     check(wrong(lambda x: jnp.sin(x) * x))
 
 
-@pytest.mark.parametrize("value", [True, False])
-def test_a_difference_in_the_ninth_digit_is_seen(value):
-    with pytest.raises(AssertionError, match="off by"):
-        check(wrong(drifting(value)))
+@pytest.mark.parametrize("part, seen", [("value", "value"), ("derivative", "[hj]vp")])
+def test_a_difference_in_the_ninth_digit_is_seen(part, seen):
+    with pytest.raises(AssertionError, match=f"{seen}.* off by"):
+        check(wrong(WRONG[part], reference=sine(1, 1)))
 
 
 @pytest.mark.parametrize("name", ["jvp", "vjp"])
@@ -85,8 +78,9 @@ def test_a_changed_input_is_seen(monkeypatch):
 
 def test_all_failures_are_reported_together():
     with pytest.raises(ExceptionGroup, match="2 of 3 cases") as e:
-        check_all([wrong(drifting(True), "first"), wrong(jnp.sin), wrong(drifting(False), "second")], check)
-    assert [x.__notes__ for x in e.value.exceptions] == [["in the case first"], ["in the case second"]]
+        first, second = (wrong(f, name, sine(1, 1)) for name, f in WRONG.items())
+        check_all([first, wrong(jnp.sin), second], check)
+    assert [x.__notes__ for x in e.value.exceptions] == [["in the case value"], ["in the case derivative"]]
 
 
 @pytest.mark.parametrize(
