@@ -173,7 +173,8 @@ def _each(
 
 def _as_a_sum(x, y):
     """nextafter, of which JAX has a derivative since 0.12."""
-    return x + lax.stop_gradient(lax.nextafter(x, y) - x)
+    x0, y0 = lax.stop_gradient((x, y))
+    return x + (lax.nextafter(x0, y0) - x0)
 
 
 _ATTRIBUTED = [
