@@ -10,10 +10,15 @@ positions(x::Inland) = Affine[(a for (a, _) in x.edges)..., positions(x.part)...
 moved(f, ::Nothing, inner) = nothing
 moved(f, x::Inland, inner) = Inland([(f(a), size) for (a, size) in x.edges], moved(f, x.part, inner))
 
-"The body with one for rows inland, which `simple()` makes, if there are conditions on other axes than the last."
-with_inland(nest::Nest, part::RowPart, simple) =
-    isempty(nest.edges) || length(part.inner) == 1 || !isempty(guards(part)) ? part :
-        RowPart(part.inner, part.steps, part.stores, part.reduces, Inland(nest.edges, simple()))
+"""
+The body with one for rows inland, if there are conditions on other axes than the last. `simple()` makes the nest for these rows and its
+body. What must hold is what that nest takes to hold: where one condition is taken to hold, there may be more (a padded array in another).
+"""
+function with_inland(nest::Nest, part::RowPart, simple)
+    (isempty(nest.edges) || length(part.inner) == 1 || !isempty(guards(part))) && return part
+    inland, body = simple()
+    RowPart(part.inner, part.steps, part.stores, part.reduces, Inland(inland.edges, body))
+end
 
 "Writes what `f(part)` writes, for the body that the row needs."
 write_inland!(f, g::Generator, part::RowPart, variables) = write_inland!(f, g, part, part.inland, variables)

@@ -54,7 +54,7 @@ function built_parts(s, domain, stores, reduces, roots)
     nest, part = built(s, domain, whole, stores, reduces, roots)
     breaks = sort!(unique(nest.breaks))
     length(breaks) >= MOST_PARTS && return [part]
-    inland(nest, part) = with_inland(nest, part, () -> built(s, domain, part.inner, stores, reduces, roots; inland = true)[2])
+    inland(nest, part) = with_inland(nest, part, () -> built(s, domain, part.inner, stores, reduces, roots; inland = true))
     isempty(breaks) && return [inland(nest, part)]
     starts = vcat(0, breaks)
     stops = vcat(breaks, length(whole)) .- 1

@@ -23,6 +23,21 @@ function neighbours(n::Vector{Int}, T = "f64")
     "(%0: $(type(n))) { $(join(lines, "\n")) return $sum_ }"
 end
 
+"f of the array where it lies between others of NaN, so that one sees what is read beyond its ends."
+function among_nans(f, x::Array)
+    n, memory = length(x), fill(eltype(x)(NaN), 3 * length(x))
+    copyto!(memory, n + 1, x, 1, n)
+    GC.@preserve memory f(unsafe_wrap(Array, pointer(memory, n + 1), size(x)))
+end
+
+@testset "a padded array in another, $low and $more rows before each" for (low, more) in ((1, 1), (1, 0), (0, 2), (-1, 2), (0, 0))
+    pads = "(%0: f64[7,16]) {
+        %1: f64[8,16] = pad %0 0.0:f64 {low=[$low, 0], high=[$(1 - low), 0], interior=[0, 0]}
+        %2: f64[10,16] = pad %1 0.0:f64 {low=[$more, 0], high=[$(2 - more), 0], interior=[0, 0]}
+        return %2 }"
+    @test among_nans(x -> native_agrees(pads, x), randn(16, 7))
+end
+
 @testset "neighbours in an array of $n" for n in ([5], [2, 7], [1, 4], [3, 1], [4, 5, 6], [2, 2, 2], [3, 4, 3, 5], [40, 30, 33])
     @test native_agrees(neighbours(n), randn(Tuple(reverse(n))))
     @test heap_free(neighbours(n))
