@@ -6,8 +6,8 @@ exactly the types that the Program declares; weak types play no part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -16,9 +16,10 @@ from jax import lax
 
 from . import keys
 from .dimensions import Dimensions
-from .errors import ArgumentError, ProgramTypeError, UnsupportedPrimitive
+from .errors import ArgumentError, ProgramTypeError, PyBridgeError, UnsupportedPrimitive
 from .frontend import devices
 from .numerals import COMPLEX, DTYPES, dtype_name
+from .pending import is_of_a_rule
 from .primitives import TABLE
 from .program import Equation, Literal, Program, SymDim, TensorType
 
@@ -37,7 +38,7 @@ def to_jax(program: Program) -> Callable[..., Arrays]:
     def call(*args) -> Arrays:
         arrays = _arguments(program, args)
         dims = Dimensions(program.input_types, [x.shape for x in arrays])
-        return _evaluate(program, arrays, _Context(dims, devices.varying_together(arrays)))
+        return _evaluate(program, arrays, _Context(dims, program.rules, devices.varying_together(arrays)))
 
     call.__name__ = call.__qualname__ = program.name or "program"
     return call
@@ -109,12 +110,14 @@ def _argument(i: int, x: Any, type_: TensorType) -> Any:
 class _Context:
     """dims: the sizes of symbolic dimensions.
 
+    rules: the Program's, by name.
     axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
     it may be what a loop begins with, or the result of one branch of two.
     depth: how many checkpoints are around.
     """
 
     dims: Dimensions
+    rules: Mapping[str, Any] = field(hash=False)
     axes: frozenset
     depth: int = 0
 
@@ -145,6 +148,9 @@ def _equation(program: Program, eq: Equation, operands: list[Any], context: _Con
         return [_constant(program, eq)]
     inside = replace(context, depth=context.depth + 1) if eq.op == "remat" else context
     attrs = {name: _attribute(value, inside) for name, value in eq.attrs.items()}
+    if eq.rule_name in context.rules:
+        rule = context.rules[eq.rule_name]
+        attrs = {name: rule if value == eq.rule_name else value for name, value in attrs.items()}
     if row.counts_checkpoints:
         attrs["depth"] = context.depth
     try:
@@ -152,7 +158,7 @@ def _equation(program: Program, eq: Equation, operands: list[Any], context: _Con
     except FloatingPointError as e:  # where jax_debug_nans is on
         raise FloatingPointError(f"{e} at {eq.source}" if eq.source else str(e)) from e
     except (TypeError, ValueError) as e:
-        if _is_ours(e):
+        if _is_elsewhere(e):
             raise
         at = f" ({eq.source})" if eq.source else ""
         raise ProgramTypeError(f"{eq.op}{at}: {e}") from e
@@ -163,10 +169,9 @@ def _equation(program: Program, eq: Equation, operands: list[Any], context: _Con
     return results
 
 
-def _is_ours(error: Exception) -> bool:
-    from .errors import PyBridgeError
-
-    return isinstance(error, PyBridgeError)
+def _is_elsewhere(error: Exception) -> bool:
+    """Whether it is about something else than the Program's types."""
+    return isinstance(error, PyBridgeError | jax.errors.UnexpectedTracerError) or is_of_a_rule(error)
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,18 @@ class _Body:
 
     program: Program
     context: _Context
+
+    @property
+    def rules(self) -> Mapping[str, Any]:
+        """By the names that the Program has in their place."""
+        return self.context.rules
+
+    def of(self, program: Program) -> _Body:
+        """Another Program, with rules of its own, at the same place."""
+        return _Body(program, replace(self.context, rules=program.rules))
+
+    def shape(self, type_: TensorType) -> tuple[int, ...]:
+        return self.context.dims.shape(type_)
 
     def __call__(self, *args) -> Arrays:
         results = _evaluate(self.program, args, self.context)

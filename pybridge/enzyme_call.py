@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax
@@ -24,6 +24,7 @@ from .errors import EngineUnavailable, EnzymeError, NotDifferentiable
 from .frontend import devices
 from .functions.making import as_julia_error
 from .numerals import DTYPES
+from .pending import NoProgram, activated, expanded, values
 from .program import Program, TensorType
 
 enzyme_call_p = Primitive("enzyme_call")
@@ -35,7 +36,8 @@ enzyme_call_p.multiple_results = enzyme_derivative_p.multiple_results = True
 class Derivative:
     """Operands: the Program's inputs, then tangents of the active ones, or cotangents of the results.
 
-    program: has inexact results alone.
+    program: has inexact results alone, and the user's derivative rules for the active inputs.
+    origin: the same with all rules that there are, for further derivatives.
     mode: forward gives the results' tangents, reverse the active inputs' cotangents.
     batch: the sizes of leading axes; each item is a call of its own. Results have them all.
     marks: for each operand which of them it has.
@@ -44,6 +46,7 @@ class Derivative:
     program: Program
     mode: Literal["forward", "reverse"]
     active: tuple[int, ...]
+    origin: Program = field(compare=False)
     batch: tuple[int, ...] = ()
     marks: tuple[tuple[bool, ...], ...] = ()
 
@@ -82,6 +85,7 @@ def derivative(d: Derivative, *args) -> list[Any]:
 
 @enzyme_call_p.def_impl
 def _call_impl(*args, program):
+    program = values(program)
     return eager.run(enzyme_call_p, args, program.name, lambda *xs: to_jax(program)(*xs), program=program)
 
 
@@ -110,7 +114,7 @@ def _derivative_types(*avals, d):
 
 def _lower_call(ctx, *operands, program):
     _refuse_export(ctx, program)
-    return native.lower(ctx, program, operands)
+    return native.lower(ctx, values(program), operands)
 
 
 def _lower_derivative(ctx, *operands, d):
@@ -156,10 +160,18 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Progr
     moving = iter(())
     if any(inexact):
         smooth = _restricted(program, inexact)
-        moving = iter(
-            derivative(Derivative(smooth, "forward", active), *primals, *(tangents[i] for i in active))
-        )
+        try:
+            d = Derivative(_with_rules(smooth, active), "forward", active, smooth)
+        except NoProgram:
+            return primitive.jvp_by_jax(program, active, primals, tangents)
+        moving = iter(derivative(d, *primals, *(tangents[i] for i in active)))
     return results, [next(moving) if i else _no_tangent(y) for i, y in zip(inexact, results, strict=True)]
+
+
+def _with_rules(program: Program, active: Sequence[int]) -> Program:
+    """The Program with its rules of first order: Enzyme takes what is in them as it is."""
+    mask = tuple(i in active for i in range(len(program.inputs)))
+    return expanded(activated(program, mask), orders=0)
 
 
 def _restricted(program: Program, kept: Sequence[bool]) -> Program:
@@ -191,10 +203,10 @@ def _derivative_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, d: Deriv
 def by_transposition(d: Derivative) -> Callable[..., list[Any]]:
     """The same as a Program that the transpose engine makes, and differentiates."""
     if d.mode == "forward":
-        both = transforms.jvp(d.program, d.active, optimize=True)
+        both = transforms.jvp(d.origin, d.active, optimize=True)
         program = replace(both, outputs=both.outputs[len(d.program.outputs) :])
     else:
-        program = transforms.vjp(d.program, d.active, optimize=True)
+        program = transforms.vjp(d.origin, d.active, optimize=True)
     f: Callable = functools.partial(primitive.call, program, execute="auto")
     for k in reversed(range(len(d.batch))):
         f = jax.vmap(f, in_axes=tuple(0 if mark[k] else None for mark in d.marks))
@@ -207,7 +219,8 @@ def _derivative_transpose(cotangents: Sequence[Any], *args, d: Derivative):
         raise NotDifferentiable(f"a derivative of {d.program.name} is linear in tangents alone")
     given = [not _is_zero(ct) for ct in cotangents]
     if d.mode == "forward":
-        back = replace(d, mode="reverse", program=_restricted(d.program, given))
+        program, origin = _restricted(d.program, given), _restricted(d.origin, given)
+        back = replace(d, mode="reverse", program=program, origin=origin)
     else:
         back = replace(d, mode="forward", active=tuple(i for i, g in zip(d.active, given, strict=True) if g))
     whole = (True,) * len(d.batch)

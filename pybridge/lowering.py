@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from . import keys
@@ -17,12 +18,13 @@ from .dimensions import to_dim
 from .errors import ProgramTypeError, SideEffectError, TracingError, UnsupportedPrimitive
 from .frontend import checkpoints, devices, effects, jaxprs, references, source
 from .numerals import COMPLEX, DTYPES, FLOATS, INTEGERS, dtype_name
+from .pending import Body, Names
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 from .program import INLINE_CONSTANT, Atom, Dim, Equation, Literal, Program, TensorType, Var, constant_ref
 
 
 def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
-    """The Program of a closed jaxpr.
+    """The Program of a closed jaxpr, without the user's derivative rules: those are among its `rules`.
 
     name: the Program's name, [A-Za-z_][A-Za-z0-9_]*.
     hoist_constants: the jaxpr's constants become the leading inputs, as they must when they are tracers,
@@ -32,24 +34,25 @@ def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
     a callback, print or mutable reference, TracingError for a constant that is a tracer; each names the
     user's line.
     """
-    lowering = Lowering({})
+    lowering = Lowering({}, Names())
     jaxpr, consts = closed_jaxpr.jaxpr, list(closed_jaxpr.consts)
     hoisted = jaxpr.constvars if hoist_constants else []
     leading = [lowering.variable(lowering.type_of(v.aval)) for v in hoisted]
     inputs = [lowering.variable(lowering.type_of(v.aval)) for v in jaxpr.invars]
     outputs = lowering.run(jaxpr, leading if hoist_constants else consts, inputs)
-    program = lowering.finish(name, [*leading, *inputs], outputs)
+    program = replace(lowering.finish(name, [*leading, *inputs], outputs), rules=lowering.names.rules)
     return (program, [keys.raw(c) for c in consts]) if hoist_constants else program
+
+
+Build = Callable[["Lowering", list[Var]], Sequence[Atom]]
 
 
 class Lowering:
     """The equations of one body in the making.
 
     constants: the arrays behind `ref`, shared by all bodies of a Program.
+    names: of the user's derivative rules, which wait; shared likewise.
     source: the user's line of the equation at hand.
-    order: how many of the user's derivative rules this body is nested in. A rule often calls the very
-        function that it differentiates, so that its full expansion is endless; what is called at order n
-        matters only to derivatives of order n + 1.
     policies: what of the equations' results may be kept, for every `jax.checkpoint` around, inner ones first.
     keeps_all: it is within a checkpoint that keeps everything, which makes those inside of it idle.
     """
@@ -57,14 +60,14 @@ class Lowering:
     def __init__(
         self,
         constants: dict[str, np.ndarray],
+        names: Names,
         source: str = "",
-        order: int = 0,
         policies: tuple[checkpoints.Policy, ...] = (),
         keeps_all: bool = False,
     ):
         self.constants = constants
+        self.names = names
         self.source = source
-        self.order = order
         self.policies = policies
         self.keeps_all = keeps_all
         self.equations: list[Equation] = []
@@ -170,21 +173,37 @@ class Lowering:
     def subprogram(
         self,
         types: Sequence[TensorType],
-        build: Callable[..., Sequence[Atom]],
+        build: Build,
         *,
-        rule: bool = False,
         policy: checkpoints.Policy | None = None,
     ) -> Program:
         """A nested Program with inputs of the given types; `build(lowering, inputs)` makes its outputs.
 
-        rule: it is a derivative rule of the user's.
         policy: it is the body of a checkpoint, and this says what may be kept.
         """
         policies = self.policies if policy is None else (policy, *self.policies)
-        inner = Lowering(self.constants, self.source, self.order + rule, policies, self.keeps_all)
-        inputs = [inner.variable(t) for t in types]
-        outputs = build(inner, inputs)
-        return inner.finish("", inputs, outputs)
+        inner = Lowering(self.constants, self.names, self.source, policies, self.keeps_all)
+        return inner._built(types, build)
+
+    def later(self) -> Callable[[Sequence[TensorType], Build], Body]:
+        """As `subprogram`, for what is made after this Program, and has rules of its own.
+
+        `build` is also run with arrays in the place of atoms.
+        """
+        settings = self.source, self.policies, self.keeps_all
+
+        def body(types: Sequence[TensorType], build: Build) -> Body:
+            def lowered() -> Program:
+                inner = Lowering({}, Names(), *settings)
+                return replace(inner._built(types, build), rules=inner.names.rules)
+
+            return Body(lambda *arrays: build(_Running(), list(arrays)), lowered)
+
+        return body
+
+    def _built(self, types: Sequence[TensorType], build: Build) -> Program:
+        inputs = [self.variable(t) for t in types]
+        return self.finish("", inputs, build(self, inputs))
 
     def inline(self, jaxpr, args: Sequence[Atom]) -> list[Atom]:
         """Appends the equations of a jaxpr, closed or without constants, and returns its outputs."""
@@ -203,6 +222,7 @@ class Lowering:
 
     def inline_program(self, program: Program, args: Sequence[Atom]) -> list[Atom]:
         """Appends the equations of a Program of the same symbolic dimensions, and returns its outputs."""
+        program = self.names.adopted(program)
         self.constants.update(program.constants)
         values = dict(zip(program.inputs, args, strict=True))
 
@@ -333,6 +353,16 @@ class Lowering:
             primitive=str(eqn.primitive),
             source=self.source,
         )
+
+
+class _Running:
+    """What `Lowering` does, done with arrays at once."""
+
+    def inline(self, jaxpr, args: Sequence[Any]) -> list[Any]:
+        return jaxprs.evaluated(jaxpr, args)
+
+    def zeros(self, type_: TensorType) -> Any:
+        return jnp.zeros(type_.shape, DTYPES[type_.dtype])
 
 
 def _flat(array: np.ndarray) -> tuple:

@@ -7,7 +7,6 @@ each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operat
 
 from __future__ import annotations
 
-import functools
 import itertools
 import logging
 import sys
@@ -27,6 +26,7 @@ from .errors import EngineUnavailable, NotDifferentiable
 from .frontend import checks, devices, jaxprs
 from .lowering import lower
 from .numerals import DTYPES
+from .pending import NoProgram, remembered, values
 from .program import Program, SymDim, Var
 
 _LOG = logging.getLogger(__name__)
@@ -49,6 +49,7 @@ def call(program: Program, *args, execute: str = "xla", explain: bool = False) -
 
 @julia_call_p.def_impl
 def _impl(*args, program, **how):
+    program = values(program)
     return eager.run(
         julia_call_p, args, program.name, lambda *xs: to_jax(program)(*xs), program=program, **how
     )
@@ -64,6 +65,7 @@ _as_xla = mlir.lower_fun(lambda *args, program: to_jax(program)(*args), multiple
 
 
 def _on_cpu(ctx, *operands, program, execute, explain):
+    program = values(program)
     reason = _against_native(ctx, program, execute)
     if reason is not None:
         return _elsewhere(ctx, *operands, program=program, execute="xla", explain=explain, reason=reason)
@@ -80,7 +82,7 @@ def _elsewhere(ctx, *operands, program, execute, explain, reason=None):
         )
     reason = reason or ('execute="xla"' if execute == "xla" else "native kernels run on the CPU alone")
     _tell(program, f"XLA operations: {reason}", explain)
-    return _as_xla(ctx, *operands, program=program)
+    return _as_xla(ctx, *operands, program=values(program))
 
 
 def _against_native(ctx, program: Program, execute: str) -> str | None:
@@ -125,7 +127,7 @@ class _Split:
     residuals: tuple[int, ...]
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
     lin = transforms.linearize(program, active, optimize=True, compact=compact)
     count = len(lin.known.outputs) - lin.residuals
@@ -144,13 +146,17 @@ def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, **how):
     active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
     # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
-    split = _split(program, active, compact=execute != "xla")
+    try:
+        split = _split(program, active, execute != "xla")
+    except NoProgram as e:
+        _tell(program, f"XLA operations, differentiated by JAX: {e}", **how)
+        return jvp_by_jax(program, active, primals, tangents)
     known = call(split.known, *primals, execute=execute, **how)
-    values = [*primals, *known]
+    available = [*primals, *known]
     moving = (
         call(
             split.linear,
-            *(values[i] for i in split.residuals),
+            *(available[i] for i in split.residuals),
             *(tangents[i] for i in active),
             execute=execute,
             **how,
@@ -161,6 +167,17 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
     ys = known[: len(program.outputs)]
     rest = iter(moving)
     return ys, [next(rest) if has else _no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)]
+
+
+def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any], tangents: Sequence[Any]):
+    """The JVP rule of a Program's call by JAX, which runs rules that no Program can hold."""
+
+    def of_active(*moved):
+        by_place = dict(zip(active, moved, strict=True))
+        return to_jax(program)(*(by_place.get(i, x) for i, x in enumerate(primals)))
+
+    ys, dots = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
+    return list(ys), [_no_tangent(y) if _is_zero(t) else t for y, t in zip(ys, dots, strict=True)]
 
 
 def _no_tangent(y: Any) -> ad.Zero:
@@ -179,10 +196,24 @@ def _transpose(cotangents: Sequence[Any], *args, program, **how):
     if not all(program.input_types[i].inexact for i in linear):
         raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
     given = [i for i, ct in enumerate(cotangents) if not _is_zero(ct)]
-    backward = transforms.transpose(program, linear, given, optimize=True)
+    try:
+        backward = transforms.transpose(program, linear, given, optimize=True)
+    except NoProgram:
+        return _transposed_by_jax(program, given, cotangents, args)
     fixed = [x for x in args if not ad.is_undefined_primal(x)]
     results = iter(call(backward, *fixed, *(cotangents[i] for i in given), **how))
     return [devices.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
+
+
+def _transposed_by_jax(program: Program, given: list[int], cotangents: Sequence[Any], args: Sequence[Any]):
+    def of_linear(*moved):
+        rest = iter(moved)
+        ys = to_jax(program)(*(next(rest) if ad.is_undefined_primal(x) else x for x in args))
+        return [ys[i] for i in given]
+
+    avals = [x.aval for x in args if ad.is_undefined_primal(x)]
+    found = iter(jax.linear_transpose(of_linear, *avals)([cotangents[i] for i in given]))
+    return [next(found) if ad.is_undefined_primal(x) else None for x in args]
 
 
 ad.primitive_transposes[julia_call_p] = _transpose
@@ -205,7 +236,7 @@ def _dce(used: list[bool], eqn):
     )
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _restricted(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
     """The Program of the results in use, and which of its inputs they need."""
     outputs = tuple(itertools.compress(program.outputs, used))
@@ -251,7 +282,7 @@ def batched(program: Program, args: Sequence[Any], dims: Sequence[Any]) -> Batch
     return _batched(program, avals, tuple(dims), bool(jax.config.jax_enable_x64))
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> Batched:
     # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
     evaluate, shared = to_jax(program), {}

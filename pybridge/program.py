@@ -9,7 +9,7 @@ import functools
 import hashlib
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -175,7 +175,27 @@ class Equation:
             if name not in _RULES:
                 yield from _programs(value)
 
+    def with_bodies(self, change: Callable[[Program], Program], but: Container[str] = ()) -> Equation:
+        """The equation with each nested Program changed, but for attributes of those names."""
 
+        def changed(value: Value) -> Value:
+            if isinstance(value, Program):
+                return change(value)
+            return tuple(map(changed, value)) if isinstance(value, tuple) else value
+
+        if not any(True for _ in self.bodies):
+            return self
+        attrs = {name: value if name in but else changed(value) for name, value in self.attrs.items()}
+        return replace(self, attrs=attrs)
+
+    @property
+    def rule_name(self) -> str | None:
+        """What stands in the place of the user's derivative rule, where that is no Program."""
+        rule = self.attrs.get(_RULE_OF.get(self.op, ""))
+        return rule if isinstance(rule, str) else None
+
+
+_RULE_OF = {"custom_jvp": "jvp", "custom_vjp": "fwd"}
 _RULES = frozenset({"jvp", "fwd", "bwd", "matvec", "vecmat", "transpose_solve", "transpose"})
 
 
@@ -222,6 +242,9 @@ class Program:
 
     constants: arrays by reference, for this Program and its nested ones.
     structure: the user's pytrees, if it was traced from a function; derived Programs have none.
+    rules: derivative rules that are not traced yet, by the names that equations of this Program and its
+        nested ones have in their place (see `pending`). They are of this process and no part of the text.
+        A name that is not there says why there is no rule.
 
     Raises ProgramTypeError where a variable is used before it is bound, bound twice, or used at another
     type than it was bound at. Nested Programs have the name "".
@@ -233,6 +256,7 @@ class Program:
     outputs: tuple[Atom, ...]
     constants: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     structure: Structure | None = field(default=None, repr=False)
+    rules: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.name and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.name, re.ASCII):
@@ -242,6 +266,7 @@ class Program:
         object.__setattr__(self, "equations", equations)
         object.__setattr__(self, "outputs", outputs)
         object.__setattr__(self, "constants", MappingProxyType(_used_constants(equations, self.constants)))
+        object.__setattr__(self, "rules", MappingProxyType(self._used_rules()))
 
     @property
     def input_types(self) -> tuple[TensorType, ...]:
@@ -258,6 +283,30 @@ class Program:
 
         return hashlib.sha256(format_body(self).encode()).hexdigest()
 
+    @functools.cached_property
+    def rule_names(self) -> tuple[str, ...]:
+        """The names in the place of rules, nested Programs' included."""
+        names = []
+        for eq in self.equations:
+            if eq.attrs:
+                names += [] if eq.rule_name is None else [eq.rule_name]
+                names += [name for body in eq.bodies for name in body.rule_names]
+        return tuple(dict.fromkeys(names))
+
+    def _used_rules(self) -> dict[str, Any]:
+        names = self.rule_names if self.rules else ()
+        return {name: self.rules[name] for name in names if name in self.rules}
+
+    @functools.cached_property
+    def bare(self) -> Program:
+        """The content alone, without rules."""
+        return replace(self, rules={}) if self.rules else self
+
+    @functools.cached_property
+    def made(self) -> dict[Any, Any]:
+        """What was made of this very object, with its rules; see `pending.remembered`."""
+        return {}
+
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, Program) else NotImplemented
 
@@ -270,8 +319,11 @@ class Program:
         return format_program(self)
 
     def __reduce__(self) -> Any:
-        """A pickle has the text, the constants and the structure."""
-        return _restored, (self.name, str(self), dict(self.constants), self.structure)
+        """A pickle has the text, with all rules, the constants and the structure."""
+        from .pending import expanded
+
+        whole = expanded(self)
+        return _restored, (self.name, str(whole), dict(whole.constants), self.structure)
 
     def equation_count(self, recursive: bool = True) -> int:
         """The number of equations, those of nested Programs included if `recursive`.

@@ -15,6 +15,7 @@ from .errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
 from .frontend import jaxprs, references, source
 from .lowering import lower
 from .names import function_name
+from .pending import expanded
 from .program import Equation, Program, Structure
 from .static_arguments import Argnames, Argnums, Fixed, static_arguments
 
@@ -47,7 +48,7 @@ def trace(
         args, kwargs, fixed = static.split(args, kwargs)
         jaxpr, out_tree = closed_trace(f, args, kwargs, fixed)
         structure = Structure(jax.tree.structure((args, kwargs)), out_tree)
-        program = lower(jaxpr, name=program_name(f))
+        program = expanded(lower(jaxpr, name=program_name(f)))
         if while_bound is not None:
             program = _with_bound(program, while_bound)
         return replace(program, structure=structure)
@@ -70,16 +71,15 @@ def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
 def _with_bound(program: Program, bound: int) -> Program:
     """The Program with a bound on the trips of every while loop."""
 
-    def bounded(value):
-        if isinstance(value, Program):
-            return _with_bound(value, bound)
-        return tuple(map(bounded, value)) if isinstance(value, tuple) else value
+    def bounded(body: Program) -> Program:
+        return _with_bound(body, bound)
 
     def equation(eq: Equation) -> Equation:
-        attrs = {name: bounded(value) for name, value in eq.attrs.items()}
-        return replace(eq, attrs=attrs | ({"bound": bound} if eq.op == "while" else {}))
+        eq = eq.with_bodies(bounded)
+        return replace(eq, attrs={**eq.attrs, "bound": bound}) if eq.op == "while" else eq
 
-    return replace(program, equations=tuple(map(equation, program.equations)))
+    rules = {name: rule.mapped(bounded) for name, rule in program.rules.items()}
+    return replace(program, equations=tuple(map(equation, program.equations)), rules=rules)
 
 
 def program_name(f: Callable) -> str:

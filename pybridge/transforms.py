@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from . import errors, julia
 from .dump import dump
 from .numerals import DTYPES
 from .parser import parse, parse_all
+from .pending import activated, remembered, settled
 from .program import Program
 
 Mask = tuple[bool, ...]
@@ -57,7 +59,7 @@ def jvp(program: Program, active: Iterable[int] | None = None, *, optimize: bool
     active: indices of inputs; all inexact ones by default.
     Raises NotDifferentiable for an active input that is neither float nor complex.
     """
-    return _jvp(program, _active(program, active), optimize)
+    return _made(_jvp, program, _active(program, active), optimize)
 
 
 def linearize(
@@ -72,7 +74,7 @@ def linearize(
     compact: residuals are few and small: factors of a tangent are multiplied before they meet it, and the
         linear part computes large residuals again where that is cheap.
     """
-    return _linearize(program, _active(program, active), optimize, compact)
+    return _made(_linearize, program, _active(program, active), optimize, compact)
 
 
 def transpose(
@@ -89,7 +91,7 @@ def transpose(
     Raises UnsupportedPrimitive where the Program is not linear in those inputs.
     """
     given = _mask(program, cotangents, len(program.outputs), "result")
-    return _transpose(program, _active(program, linear), given, optimize)
+    return _made(_transpose, program, _active(program, linear), optimize, given)
 
 
 def vjp(
@@ -99,12 +101,37 @@ def vjp(
 
     value: the results y... come first.
     """
-    return _vjp(program, _active(program, active), value, optimize)
+    return _made(_vjp, program, _active(program, active), optimize, value)
+
+
+def _made(make: Callable[..., Any], program: Program, mask: Mask, optimize: bool, *options: Any) -> Any:
+    """What `make` gives for the Program, with the user's derivative rules that it needs."""
+    if not program.rule_names:
+        return make(program, mask, optimize, *options)
+    return _made_with_rules(program, make, mask, optimize, *options)
+
+
+@remembered(maxsize=1024)
+def _made_with_rules(program: Program, make: Callable[..., Any], mask: Mask, optimized: bool, *options: Any):
+    ready = program if make is _transpose else activated(program, mask)
+
+    def done(made: Program) -> Program:
+        result = settled(replace(made, rules=ready.rules))
+        return optimize(result) if optimized and result != made else result
+
+    made = make(ready.bare, mask, optimized, *options)
+    if isinstance(made, Linearization):
+        return replace(made, known=done(made.known), linear=done(made.linear))
+    return done(made)
+
+
+def optimize(program: Program) -> Program:
+    """The same function in fewer equations; values change by rounding at most."""
+    return replace(_optimize(program.bare), rules=program.rules) if program.rules else _optimize(program)
 
 
 @functools.lru_cache(maxsize=4096)
-def optimize(program: Program) -> Program:
-    """The same function in fewer equations; values change by rounding at most."""
+def _optimize(program: Program) -> Program:
     return _program(program, _ask("optimize", program))
 
 
@@ -168,14 +195,14 @@ def _linearize(program: Program, active: Mask, optimize: bool, compact: bool) ->
 
 
 @functools.lru_cache(maxsize=4096)
-def _transpose(program: Program, linear: Mask, cotangents: Mask, optimize: bool) -> Program:
+def _transpose(program: Program, linear: Mask, optimize: bool, cotangents: Mask) -> Program:
     return _program(
         program, _ask("transpose", program, _digits(linear), _digits(cotangents), _flag(optimize))
     )
 
 
 @functools.lru_cache(maxsize=4096)
-def _vjp(program: Program, active: Mask, value: bool, optimize: bool) -> Program:
+def _vjp(program: Program, active: Mask, optimize: bool, value: bool) -> Program:
     return _program(program, _ask("vjp", program, _digits(active), str(int(value)), _flag(optimize)))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from . import internals
-from .custom_rules import CustomJvp, CustomVjp, Perturbed, VjpRule, instantiated
+from .custom_rules import CustomJvp, CustomVjp, Given, Perturbed, VjpRule, instantiated
 from .jaxprs import ClosedJaxpr, is_inexact, traced
 
 
@@ -124,22 +124,27 @@ def _vjp_rule(eqn: Any, prim: Any, consts: int):
         jaxpr = traced(forward, avals)
         residual_avals = jaxpr.out_avals[: trees[-1].num_leaves]
 
-        def backward(*args: Any) -> list[Any]:
-            residuals = jax.tree.unflatten(trees[-1], args[: len(residual_avals)])
-            given = iter(args[len(residual_avals) :])
-            cotangents = []
-            for aval, has_tangent in zip(outs, nonzero, strict=True):
-                cotangent = next(given) if is_inexact(aval) else None
-                cotangents.append(_zero(aval) if cotangent is None or not has_tangent else cotangent)
-            sums = [internals.ValAccum(a.to_ct_aval()) for a in avals]
-            prim.vjp_bwd(*residuals, prim.out_tree.unflatten(cotangents), *_arguments(prim, sums))
-            found = list(zip(sums, avals, strict=True))[consts:]
-            return [instantiated(total.freeze(), aval) for total, aval in found if is_inexact(aval)]
+        def backward(given: Given) -> tuple[ClosedJaxpr, Given]:
+            flags = iter(given)
+            taken = [is_inexact(aval) and next(flags) for aval in outs]
 
-        cotangent_avals = [a.to_ct_aval() for a in outs if is_inexact(a)]
-        pullback = traced(backward, [*residual_avals, *cotangent_avals])
-        covered = [i >= consts for i in range(len(avals))]
-        return VjpRule(jaxpr, 0, [None] * len(residual_avals), covered, pullback)
+            def run(*args: Any) -> list[Any]:
+                residuals = jax.tree.unflatten(trees[-1], args[: len(residual_avals)])
+                rest = iter(args[len(residual_avals) :])
+                cotangents = []
+                for aval, is_taken, has_tangent in zip(outs, taken, nonzero, strict=True):
+                    cotangent = next(rest) if is_taken else None
+                    cotangents.append(cotangent if is_taken and has_tangent else _zero(aval))
+                sums = [internals.ValAccum(a.to_ct_aval()) for a in avals]
+                prim.vjp_bwd(*residuals, prim.out_tree.unflatten(cotangents), *_arguments(prim, sums))
+                found = zip(sums[consts:], avals[consts:], perturbed, strict=True)
+                return [instantiated(total.freeze(), aval) for total, aval, p in found if p]
+
+            cotangent_avals = [a.to_ct_aval() for a in itertools.compress(outs, taken)]
+            return traced(run, [*residual_avals, *cotangent_avals]), given
+
+        own, closed_over = [None] * len(residual_avals), [False] * len(perturbed)
+        return VjpRule(jaxpr, 0, own, residual_avals, closed_over, backward)
 
     return rule
 

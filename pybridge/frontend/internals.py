@@ -48,6 +48,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
     # Settings
     "trace_context": ("config:trace_context",),
     "check_vma": ("config:_check_vma",),
+    # Traces
+    "trace_ctx": ("core:trace_ctx",),
+    "unsafe_get_trace_stack": ("core:unsafe_get_trace_stack",),
     # Jaxprs
     "no_effects": ("core:no_effects",),
     "convert_constvars_jaxpr": ("interpreters.partial_eval:convert_constvars_jaxpr",),

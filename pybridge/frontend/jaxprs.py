@@ -44,6 +44,14 @@ def is_batched(x: Any) -> bool:
     return isinstance(x, internals.BatchTracer)
 
 
+def is_dead(value: Any) -> bool:
+    """Whether this is a traced value, and not of one of the traces at work."""
+    if not isinstance(value, Tracer):
+        return False
+    at_work = internals.unsafe_get_trace_stack(internals.trace_ctx.trace)
+    return all(trace is not value._trace for trace in at_work)
+
+
 def with_weak_type(x: Any, weak: bool) -> Any:
     """The array with the given weak type, differentiably: its cotangent has the type that `x` has."""
     return x if jax.typeof(x).weak_type == weak else internals.convert_element_type(x, weak_type=weak)
@@ -104,6 +112,10 @@ def without_dead_code(jaxpr: Any) -> Any:
 
 def traced(f: Callable, avals: Sequence[Any]) -> ClosedJaxpr:
     return jax.make_jaxpr(f)(*avals)
+
+
+def evaluated(jaxpr: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    return jex_core.jaxpr_as_fun(jaxpr)(*args)
 
 
 def bodies(eqn: Any) -> list[Any]:

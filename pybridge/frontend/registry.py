@@ -11,6 +11,10 @@ from jax.interpreters import ad
 
 from . import internals
 
+_OURS = frozenset(
+    {"julia_call", "julia_function", "enzyme_call", "enzyme_derivative", "while_passes", "custom_vjp_tangent"}
+)
+
 
 class JaxRules(NamedTuple):
     """Which rules JAX has for a primitive."""
@@ -32,8 +36,8 @@ def primitives() -> dict[str, JaxRules]:
     lowered = {p.name for p in internals.lowerings}.union(
         *({p.name for p in table} for table in internals.platform_specific_lowerings.values())
     )
-    ours = {"julia_call", "julia_function", "enzyme_call", "enzyme_derivative", "while_passes"}
-    return {name: JaxRules(name in jvps, name in transposes) for name in (jvps | transposes | lowered) - ours}
+    found = (jvps | transposes | lowered) - _OURS
+    return {name: JaxRules(name in jvps, name in transposes) for name in found}
 
 
 @functools.cache

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..frontend import custom_rules, devices, effects, jaxprs, registry
+from ..pending import RULE_ORDER
 from ..primitives import DECOMPOSITIONS, LOWERINGS
-from ..primitives.control import RULE_ORDER
 
 
 def is_beyond(eqn, rules: bool, order: int = 0) -> bool:
@@ -24,14 +24,22 @@ def is_beyond(eqn, rules: bool, order: int = 0) -> bool:
         return True
     if any(is_beyond(inner, rules, order) for body in jaxprs.bodies(eqn) for inner in body.eqns):
         return True
-    found = _rules(eqn) if rules and order < RULE_ORDER else ()
-    return any(is_beyond(inner, rules, order + 1) for body in found for inner in body.eqns)
+    return rules and order < RULE_ORDER and _has_rules_beyond(eqn, order)
 
 
 def is_of_others(primitive) -> bool:
     """What packages define has rules of its own, which JAX applies; of what JAX lacks here a user is told."""
     known = primitive.name in LOWERINGS or primitive.name in DECOMPOSITIONS
     return not known and not registry.is_of_jax(primitive)
+
+
+def _has_rules_beyond(eqn, order: int) -> bool:
+    """Of a custom function's derivative rules. What refuses to be traced for all operands is for JAX."""
+    try:
+        bodies = list(_rules(eqn))
+    except Exception:  # whatever the user's code raises
+        return True
+    return any(is_beyond(inner, True, order + 1) for body in bodies for inner in body.eqns)
 
 
 def _rules(eqn) -> Iterator:
@@ -42,7 +50,8 @@ def _rules(eqn) -> Iterator:
     elif eqn.primitive.name == "custom_vjp_call":
         rules = custom_rules.custom_vjp(eqn)
         rule = rules.rule(_inexact(eqn.invars[rules.consts :]))
-        yield from (rule.forward, rule.backward)
+        yield rule.forward
+        yield rule.backward([True for v in eqn.outvars if jaxprs.is_inexact(v.aval)])[0]
 
 
 def _inexact(variables) -> list[bool]:

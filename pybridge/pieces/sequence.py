@@ -9,7 +9,6 @@ from typing import Any
 
 from .. import keys
 from ..emission import to_jax
-from ..errors import SideEffectError, UnsupportedPrimitive
 from ..frontend import checkpoints, devices, effects, equations, jaxprs, references
 from ..program import Program
 from .foreign import is_beyond, is_of_others, varying_axes
@@ -76,18 +75,8 @@ def in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program]
     lowered: (jaxpr without constants, name) -> Program.
     """
     jaxpr = jaxprs.opened(jaxpr)
+    # Users' derivative rules, too, speak where axes have names. Elsewhere they wait to be traced.
     rules = devices.in_named_axes()
-    try:
-        return _in_pieces(jaxpr, name, run, lowered, rules)
-    except (SideEffectError, UnsupportedPrimitive):
-        if rules:
-            raise
-    return _in_pieces(jaxpr, name, run, lowered, True)
-
-
-def _in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program], rules: bool) -> Pieces:
-    """rules: look for what no Program can hold in the users' derivative rules, too. They have to be traced
-    for that, and few have such a thing in them."""
     axes = frozenset().union(*(devices.varying(v.aval) for v in jaxpr.invars))
     alike = all(devices.varying(v.aval) == axes for v in jaxpr.outvars)
     if alike and not any(is_beyond(eqn, rules) for eqn in jaxpr.eqns):

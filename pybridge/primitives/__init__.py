@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from . import (
     control,
+    custom,
     elementwise,
     fourier,
     indexing,
@@ -28,7 +29,7 @@ TABLE: dict[str, Row] = {
     row.op: row
     for family in (
         *(elementwise, structural, indexing, reductions, linalg, solvers, fourier, windows, random),
-        *(control, passes),
+        *(control, custom, passes),
     )
     for row in family.ROWS
 }

@@ -11,7 +11,7 @@ from ..frontend import definitions, equations
 from ..numerals import FLOATS
 from ..program import Literal, SymDim, TensorType
 from .cholesky_update import lower_cholesky_update
-from .control import lower_high
+from .custom import lower_high
 from .folding import FOLDED
 from .row import dims, integers
 

@@ -319,10 +319,18 @@ def test_io_callback_is_refused(f):
             use(X)
 
 
-@pytest.mark.parametrize("name", ["between", "pure_callback", "scan", "custom_vjp_backward"])
+@pytest.mark.parametrize("name", ["between", "pure_callback", "scan"])
 def test_a_program_is_pure(name):
     with pytest.raises(pb.SideEffectError, match=r"effect_cases.py:\d+ .*pybridge.bridge takes the function"):
         pb.trace(CASES[name])(X)
+
+
+@pytest.mark.parametrize("name", ["custom_jvp_rule", "custom_vjp_backward"])
+def test_a_program_is_without_rules_that_are_not_pure(name):
+    program = pb.trace(CASES[name])(X)
+    assert_agree(program.to_jax()(X), CASES[name](X), "value")
+    with pytest.raises(pb.NotDifferentiable, match=r"effect_cases.py:\d+ .*pybridge.bridge takes"):
+        program.vjp()
 
 
 @pytest.mark.parametrize("platforms", [["cpu"], ["cuda", "tpu"]])

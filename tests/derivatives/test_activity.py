@@ -1,0 +1,80 @@
+"""Which values have tangents: as JAX finds it, and never less than what Julia computes tangents of."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from cases import CASES
+from harness import FULL
+
+import pybridge as pb
+from pybridge import rules, transforms
+from pybridge.pending.activity import BY_THE_FIRST, IF_COMPLEX, ONE_BY_ONE, WITHOUT_TANGENT, moving
+from pybridge.primitives import TABLE
+
+OPS = list(dict.fromkeys(case.op for case in CASES))
+
+
+def moving_in_jax(f, args, active) -> list[bool]:
+    """Which results have tangents that are not symbolic zeros; all, if JAX has no derivative."""
+    found = {}
+
+    def probe(k, y):
+        identity = jax.custom_jvp(lambda y: y)
+
+        def rule(primals, tangents):
+            found[k] = True
+            return primals[0], tangents[0]
+
+        identity.defjvp(rule, symbolic_zeros=True)
+        return identity(y)
+
+    def probed(*moved):
+        by_place = dict(zip(active, moved, strict=True))
+        ys = jax.tree.leaves(f(*(by_place.get(i, x) for i, x in enumerate(args))))
+        found.update(dict.fromkeys(range(len(ys)), False))
+        return [probe(k, y) for k, y in enumerate(ys)]
+
+    primals = [args[i] for i in active]
+    try:
+        jax.make_jaxpr(lambda *xs: jax.jvp(probed, xs, tuple(map(jnp.ones_like, xs))))(*primals)
+    except (NotImplementedError, TypeError):  # the latter of `reduce` by one of its operands
+        return [True for _ in jax.tree.leaves(jax.eval_shape(f, *args))]
+    return [found[k] for k in sorted(found)]
+
+
+def masks(case, count: int):
+    """All active inputs together, and each alone."""
+    chosen = [case.active, *((i,) for i in case.active)] if len(case.active) > 1 else [case.active]
+    return [(active, tuple(i in active for i in range(count))) for active in chosen]
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_against_jax_and_julia(op):
+    for case in (c for c in FULL if c.op == op and c.active):
+        with case.context():
+            args = [jnp.asarray(x) for x in case.inputs()]
+            program = pb.trace(case.f)(*args)
+            for active, mask in masks(case, len(args)):
+                found = moving(program, mask)
+                in_julia = transforms.linearize(program, active).has_tangent
+                assert all(ours or not theirs for ours, theirs in zip(found, in_julia, strict=True)), case
+                if case.reference is None:
+                    in_jax = moving_in_jax(case.f, args, active)
+                    assert all(theirs or not ours for ours, theirs in zip(found, in_jax, strict=True)), case
+
+
+def test_the_primitives_without_tangents_are_those_of_julia():
+    """Others of Julia's have no inexact results and need no mention."""
+    without = {name for name, rule in rules.jaxprad_rules().items() if rule.zero}
+    assert without >= WITHOUT_TANGENT
+    assert TABLE.keys() >= WITHOUT_TANGENT | IF_COMPLEX | ONE_BY_ONE | BY_THE_FIRST
+    others = [case for case in CASES if case.op in without - WITHOUT_TANGENT]
+    assert others and not any(map(has_inexact_result, others))
+
+
+def has_inexact_result(case) -> bool:
+    with case.context():
+        program = pb.trace(case.f)(*map(jnp.asarray, case.inputs()))
+    return any(v.type.inexact for eq in program.equations if eq.op == case.op for v in eq.outputs)
