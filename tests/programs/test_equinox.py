@@ -1,13 +1,19 @@
-"""equinox: modules are pytrees that hold their own static parts; an LSTM scanned over a sequence."""
+"""equinox: modules are pytrees that hold their own static parts; an LSTM scanned over a sequence; rules that
+are told what is differentiated, and the loops that have such rules."""
 
 from __future__ import annotations
 
 import equinox as eqx
+import equinox.internal as eqxi
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
+from agreement import assert_agree
 from jax import lax
 from sameness import assert_same_gradient, both_executes
+
+import pybridge as pb
 
 RNG = np.random.default_rng(6)
 
@@ -64,3 +70,98 @@ def test_lstm(execute):
         return jnp.mean(jax.nn.log_softmax(jax.vmap(eqx.combine(params, static))(xs))[:, 0])
 
     assert_same_gradient(loss, params, xs, execute=execute)
+
+
+# Rules, which are told what is differentiated and refuse the rest
+
+
+@eqx.filter_custom_vjp
+def pulled(xy, n, *, scale):
+    x, y = xy
+    return jnp.sin(x) * y * n * scale
+
+
+@pulled.def_fwd
+def _pulled_fwd(perturbed, xy, n, *, scale):
+    assert perturbed == (True, False)
+    return pulled(xy, n, scale=scale), jnp.cos(xy[0])
+
+
+@pulled.def_bwd
+def _pulled_bwd(cosine, ct, perturbed, xy, n, *, scale):
+    assert perturbed == (True, False)
+    return 3 * cosine * xy[1] * ct * n * scale, None
+
+
+@eqx.filter_custom_jvp
+def pushed(x, y, *, fn):
+    return fn(x, y)
+
+
+@pushed.def_jvp
+def _pushed_jvp(primals, tangents, *, fn):
+    (x, y), (dx, dy) = primals, tangents
+    assert dy is None
+    return pushed(x, y, fn=fn), 3 * dx * y
+
+
+def step(carry):
+    k, x = carry
+    return k + 1, jnp.sin(x) * 1.5
+
+
+def loop(kind):
+    def run(x):
+        until = lambda carry: carry[0] < 5  # noqa: E731
+        return eqxi.while_loop(until, step, (0, x), max_steps=8, kind=kind)[1]
+
+    return run
+
+
+def saved(x):
+    """With a buffer that is written to in place."""
+
+    def body(carry):
+        k, x, seen = carry
+        return k + 1, jnp.tanh(x * 1.2), seen.at[k].set(x)
+
+    start = (0, x, jnp.zeros((4, *x.shape)))
+    loop = eqxi.while_loop(
+        lambda c: c[0] < 4, body, start, max_steps=4, kind="checkpointed", buffers=lambda c: c[2]
+    )
+    return loop[1] + loop[2].sum(0)
+
+
+RULES = {
+    "filter_custom_vjp": lambda x: pulled((x, 2.0), jnp.round(x), scale=2.0),
+    "filter_custom_jvp": lambda x: pushed(x, jnp.floor(x), fn=lambda x, y: x * y) ** 2,
+    "nondifferentiable": lambda x: eqxi.nondifferentiable(jnp.round(x)) * x,
+    "checked": lambda x: eqx.error_if(x, x > 1e3, "too large") ** 2,
+    "checkpointed loop": loop("checkpointed"),
+    "bounded loop": loop("bounded"),
+    "checkpointed loop with a buffer": saved,
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rules_and_loops(name, x64):
+    f, x, xs = RULES[name], np.array(1.3), np.array([1.3, 0.4, -2.7])
+    g = pb.bridge(f)
+    assert_agree(jax.jit(jax.grad(g))(x), jax.grad(f)(x), "grad")
+    mapped = lambda f: lambda xs: jnp.sum(jax.vmap(f)(xs))  # noqa: E731
+    assert_agree(jax.jit(jax.vmap(jax.grad(g)))(xs), jax.vmap(jax.grad(f))(xs), "vmap of grad")
+    assert_agree(jax.grad(mapped(g))(xs), jax.grad(mapped(f))(xs), "grad of vmap")
+    if "checkpointed" not in name:  # those have no second derivative
+        assert_agree(jax.grad(jax.grad(g))(x), jax.grad(jax.grad(f))(x), "second order")
+
+
+def test_refusals_are_equinox_own(x64):
+    refused = {
+        "`filter_custom_vjp`": lambda x: pulled((1.0, 2.0), x, scale=1.0),
+        "Something cannot": lambda x: eqxi.nondifferentiable(x, name="Something"),
+    }
+    for words, f in refused.items():
+        bridged = pb.bridge(f)
+        assert_agree(bridged(1.3), f(1.3), "value")
+        with pytest.raises(RuntimeError, match=words):
+            jax.grad(bridged)(1.3)
