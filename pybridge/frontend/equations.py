@@ -98,9 +98,11 @@ def called(eqn: Any) -> Any:
 
 @dataclass(frozen=True)
 class LinearCall:
-    """The operands are `residuals` known ones and those in which the call is linear.
+    """The operands are `residuals` known ones, the first `consts` of which the call closes over, and those in
+    which the call is linear.
 
-    transpose: (constants, residuals, cotangents) -> cotangents, with the values of those constants.
+    transpose: (constants, residuals but for `consts`, cotangents) -> cotangents, with the values of those
+    constants.
     """
 
     consts: int
@@ -111,7 +113,10 @@ class LinearCall:
 
 
 def linear_call(eqn: Any) -> LinearCall:
+    """Of JAX's own primitive, or of `linear_map`."""
     params = eqn.params
+    if "callee" not in params:
+        return LinearCall(0, params["residuals"], params["call"], params["transpose"], [])
     consts = int(params["num_callee_consts"])
     transpose, transpose_consts = params["transpose_thunk"]()
     return LinearCall(

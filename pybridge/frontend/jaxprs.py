@@ -18,6 +18,7 @@ from . import internals
 
 Tracer = jax.core.Tracer
 ClosedJaxpr = jex_core.ClosedJaxpr
+jaxpr_as_fun = jex_core.jaxpr_as_fun
 Literal = jex_core.Literal
 Var = jex_core.Var
 float0 = jax.dtypes.float0

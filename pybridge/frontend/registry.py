@@ -12,7 +12,15 @@ from jax.interpreters import ad
 from . import internals
 
 _OURS = frozenset(
-    {"julia_call", "julia_function", "enzyme_call", "enzyme_derivative", "while_passes", "custom_vjp_tangent"}
+    {
+        "julia_call",
+        "julia_function",
+        "enzyme_call",
+        "enzyme_derivative",
+        "linear_map",
+        "while_passes",
+        "custom_vjp_tangent",
+    }
 )
 
 

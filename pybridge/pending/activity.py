@@ -190,6 +190,14 @@ def _linear_solve(activation: _Activation, eq: Equation, given: Mask):
     return _with(eq, matvec=matvec), [moves and k < len(right) for k in range(len(eq.outputs))]
 
 
+def _linear_call(activation: _Activation, eq: Equation, given: Mask):
+    """By its residuals the derivative is that of the call."""
+    count = eq.attrs["residuals"]
+    mask = (*given[:count], *(False for _ in given[count:]))
+    call, moving = activation.program(eq.attrs["call"], mask)
+    return _with(eq, call=call), [moves or any(given[count:]) for moves in moving]
+
+
 def _with(eq: Equation, **bodies: Program | tuple[Program, ...]) -> Equation:
     new = replace(eq, attrs={**eq.attrs, **bodies})
     same = all(a is b for a, b in zip(new.bodies, eq.bodies, strict=True))
@@ -203,4 +211,5 @@ _WITH_BODIES: dict[str, Callable[[_Activation, Equation, Mask], tuple[Equation, 
     "while_passes": _passes,
     "cond": _cond,
     "custom_linear_solve": _linear_solve,
+    "linear_call": _linear_call,
 }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-import jax
 from jax import lax
 
 from ..frontend import equations
+from ..frontend.linear_map import linear_map
 from .row import Row
 
 
@@ -48,12 +48,7 @@ def _lower_custom_linear_solve(lowering, eqn, inputs):
 
 
 def _linear_call(*operands, residuals, call, transpose):
-    return jax.custom_derivatives.linear_call(
-        lambda known, x: call(*known, *x),
-        lambda known, ct: transpose(*known, *ct),
-        operands[:residuals],
-        operands[residuals:],
-    )
+    return linear_map(call, transpose, operands[:residuals], operands[residuals:])
 
 
 def _lower_linear_call(lowering, eqn, inputs):
@@ -82,5 +77,11 @@ ROWS = [
         ("consts", *equations.SOLVE_FUNCTIONS),
         lower=_lower_custom_linear_solve,
     ),
-    Row("linear_call", _linear_call, ("residuals", "call", "transpose"), lower=_lower_linear_call),
+    Row(
+        "linear_call",
+        _linear_call,
+        ("residuals", "call", "transpose"),
+        lax=("linear_call", "linear_map"),
+        lower=_lower_linear_call,
+    ),
 ]

@@ -78,6 +78,19 @@ function infer(op::LinearCall, types, attrs)
 end
 evaluate(::LinearCall, x, attrs, types) = evaluate(attrs[:call], x)
 
+# In the residuals the derivative is that of the call's body.
+function jvp(op::LinearCall, b, eqn, x, ẋ)
+    r = eqn[:residuals]
+    y, ẏ = emit!(b, op, x, eqn.attrs), nothings(length(eqn.outputs))
+    if any(isactive(ẋ[r+1:end]))
+        tangents = Atom[instantiate(b, t, v) for (t, v) in zip(ẋ[r+1:end], x[r+1:end])]
+        ẏ = Vector{MaybeAtom}(emit!(b, op, vcat(x[1:r], tangents), eqn.attrs))
+    end
+    any(isactive(ẋ[1:r])) || return y, ẏ
+    _, others = jvp_inline!(b, eqn[:call], x, vcat(ẋ[1:r], nothings(length(x) - r)))
+    y, MaybeAtom[add_maybe(b, s, t) for (s, t) in zip(ẏ, others)]
+end
+
 linear_operands(::LinearCall, eqn) = eqn[:residuals]+1:length(eqn.inputs)
 
 function transpose(op::LinearCall, b, eqn, ȳ, x)

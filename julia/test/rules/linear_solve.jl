@@ -26,8 +26,9 @@ check("(%0: f64[3]) { %1: f64[3] = linear_call 4.0:f64 %0 {residuals=1, call=(%0
     text = "(%0: f64[3], %1: f64[3]) { %2: f64[3] = linear_call %0 %1 {residuals=1, call=$half, transpose=$map_body} return %2 }"
     pull = vjp(program(text), [false, true])
     @test run(pull, Any[fill(4.0, 3), ones(3), ones(3)])[1] == fill(4.0, 3)
-    @test_throws JaxprAD.UnsupportedPrimitive jvp(program(text), [true, true])
 end
+check("(%0: f64[3], %1: f64[3]) { %2: f64[3] = linear_call %0 %1 {residuals=1, call=$half, transpose=$half} return %2 }",
+      1 .+ rand(r, 3), randn(r, 3); reference = (f, x) -> (x ./ f,), name = "linear_call, the derivative in the residuals")
 @testset "without transpose_solve there is only forward mode" begin
     p = program(replace(replace(solve_text, "transpose_solve=$solver" => "transpose_solve=none"), "vecmat=$map_body" => "vecmat=none"))
     @test run(jvp(p, [true, true]), Any[fill(2.0, 3), ones(3), ones(3), zeros(3)])[2] ≈ fill(-0.25, 3)
