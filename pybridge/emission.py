@@ -17,7 +17,7 @@ from jax import lax
 from . import keys
 from .dimensions import Dimensions
 from .errors import ArgumentError, ProgramTypeError, PyBridgeError, UnsupportedPrimitive
-from .frontend import devices
+from .frontend import devices, next_objects
 from .numerals import COMPLEX, DTYPES, dtype_name
 from .pending import is_of_a_rule
 from .primitives import TABLE
@@ -38,7 +38,9 @@ def to_jax(program: Program) -> Callable[..., Arrays]:
     def call(*args) -> Arrays:
         arrays = _arguments(program, args)
         dims = Dimensions(program.input_types, [x.shape for x in arrays])
-        return _evaluate(program, arrays, _Context(dims, program.rules, devices.varying_together(arrays)))
+        context = _Context(dims, program.rules, devices.varying_together(arrays))
+        with next_objects.avoided():
+            return _evaluate(program, arrays, context)
 
     call.__name__ = call.__qualname__ = program.name or "program"
     return call

@@ -16,7 +16,7 @@ import numpy as np
 from . import keys
 from .dimensions import to_dim
 from .errors import ProgramTypeError, SideEffectError, TracingError, UnsupportedPrimitive
-from .frontend import checkpoints, devices, effects, jaxprs, references, source
+from .frontend import checkpoints, devices, effects, jaxprs, next_objects, references, source
 from .numerals import COMPLEX, DTYPES, FLOATS, INTEGERS, dtype_name
 from .pending import Body, Names
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
@@ -254,7 +254,7 @@ class Lowering:
                 env[var] = value if isinstance(value, Var | Literal) else self.constant(value)
             return env[var]
 
-        for eqn in jaxpr.eqns:
+        for eqn in map(next_objects.counterpart, jaxpr.eqns):
             if eqn.outvars and all(jaxprs.is_float0(v.aval) for v in eqn.outvars):
                 continue  # integers have no tangents: what is computed of them stands for nothing
             self.source = source.line_of(eqn) or self.source
@@ -359,7 +359,7 @@ class _Running:
     """What `Lowering` does, done with arrays at once."""
 
     def inline(self, jaxpr, args: Sequence[Any]) -> list[Any]:
-        return jaxprs.evaluated(jaxpr, args)
+        return jaxprs.jaxpr_as_fun(jaxpr)(*args)
 
     def zeros(self, type_: TensorType) -> Any:
         return jnp.zeros(type_.shape, DTYPES[type_.dtype])

@@ -26,6 +26,7 @@ REWRITTEN: dict[str, str] = {
     "random_bits": "threefry2x32 shift_right_logical or xor",
     "random_gamma": "threefry2x32 custom_jvp while log pow lgamma digamma",
     "iota_2x32_shape": "iota",
+    "call_hi_primitive_linearized": "custom_vjp_tangent",
     **dict.fromkeys(("threefry4x32", "philox2x32", "philox4x32", "rng_bit_generator"), _HASH),
 }
 """Operations of Programs, without those that only move and convert; nothing where a value stays as it is."""
@@ -40,6 +41,7 @@ they have what is in them."""
 
 WHY: dict[str, str] = {
     "custom_lin": "never run: its transpose is the user's backward rule",
+    "call_hi_primitive_linearized": "never run: its transpose is the primitive's backward rule",
     "rng_uniform": "draws from a state of XLA's own, which is no function; use `jax.random`",
     "select_and_scatter": "only for windows with a selection of one's own; `reduce_window` is there",
     "scaled_dot": "of float8 and float4 numbers, which Programs lack",
@@ -76,10 +78,6 @@ APART: dict[str, tuple[str, str]] = {
     "kernels for one device": (
         "written for a GPU or TPU by hand; a Program says what is computed, not how",
         r"dot_product_attention_\w+|cudnn_fusion|scaled_matmul(_wrapper)?|with_memory_space_constraint|pallas_\w+",
-    ),
-    "linear parts of primitives that are objects": (
-        "never run: their transpose is the primitive's own rule",
-        r"call_hi_primitive_linearized",
     ),
 }
 """Families outside the scope: why, and the names (a regular expression for the whole name)."""

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from jax.extend import core as jex_core
 
-from . import internals
+from . import internals, next_objects
 
 Policy = Callable[..., Any]
 
@@ -51,7 +51,8 @@ def is_saveable(policy: Policy, eqn: Any) -> bool:
 
 def is_opened(eqn: Any) -> bool:
     """Whether policies are asked about the equations inside, as of calls and control flow."""
-    return eqn.primitive in internals.partial_eval_jaxpr_custom_rules or eqn.primitive.name in _BY_JVP
+    known = eqn.primitive in internals.partial_eval_jaxpr_custom_rules or eqn.primitive.name in _BY_JVP
+    return known or next_objects.is_custom_rule(eqn)
 
 
 _BY_JVP = ("custom_jvp_call", "custom_vjp_call", "composite")

@@ -79,6 +79,13 @@ class CustomVjp:
     symbolic_zeros: bool
 
 
+def of(eqn: Any) -> CustomJvp | CustomVjp | None:
+    """The rules of an equation that has some in its parameters."""
+    if eqn.primitive.name == "custom_jvp_call":
+        return custom_jvp(eqn)
+    return custom_vjp(eqn) if eqn.primitive.name == "custom_vjp_call" else None
+
+
 def custom_jvp(eqn: Any) -> CustomJvp:
     params = eqn.params
 

@@ -1,158 +1,135 @@
 """Primitives that are objects (`HiPrim`, `VJPHiPrimitive`): JAX's own, and those that users define.
 
 Such an object has its value in other primitives (`expand`) and its derivatives by the methods that its class
-overrides: `jvp`, `lin` with `linearized`, or `vjp_fwd` with `vjp_bwd`. These take pytrees; an operand that
-is not perturbed has a symbolic zero for its tangent in them.
+overrides: `jvp`, `lin` with `linearized`, `vjp_fwd` with `vjp_bwd`, and `transpose`.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 
-from . import internals
-from .custom_rules import CustomJvp, CustomVjp, Given, Perturbed, VjpRule, instantiated
+from . import batched_rules, high_rules, internals, transposes
+from .custom_rules import CustomJvp, CustomLin, CustomVjp, Perturbed
+from .high_rules import Flat
 from .jaxprs import ClosedJaxpr, is_inexact, traced
+from .next_objects import is_a, is_its_value, overrides, primitive_of
+
+Rules = CustomJvp | CustomVjp
 
 
-def primitive_of(eqn: Any) -> Any:
-    return eqn.params["_prim"]
+def name(eqn: Any) -> str:
+    return type(primitive_of(eqn)).__name__
+
+
+def has_value(eqn: Any) -> bool:
+    """Whether the class says what the value is in other primitives."""
+    return overrides(primitive_of(eqn), "expand")
 
 
 def expansion(eqn: Any) -> ClosedJaxpr:
     """The value in other primitives."""
-    prim = primitive_of(eqn)
-
-    def expand(*flat: Any) -> list[Any]:
-        return prim.out_tree.flatten_up_to(prim.expand(*_arguments(prim, flat)))
-
-    return traced(expand, [v.aval for v in eqn.invars])
+    return _expansion(_flat(eqn))
 
 
-_CONSTANTS_FIRST = jax.__version_info__ >= (0, 11)
-"""Since this JAX the first operand of a custom_vjp function that is an object is what it closes over."""
+def rules(eqn: Any) -> Rules | None:
+    """The primitive's own derivative, or None where its class has none."""
+    return _rules(_flat(eqn))
 
 
-def rules(eqn: Any) -> CustomJvp | CustomVjp | None:
-    """The primitive's own derivative, or None where its class has none.
+def _flat(eqn: Any) -> Flat:
+    return Flat(primitive_of(eqn), [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
 
-    Of the interfaces that it has, forward mode comes first, since reverse mode follows from it.
-    """
-    prim = primitive_of(eqn)
-    if isinstance(prim, internals.CustomVJPTraced):
-        consts = prim.in_tree.children()[0].num_leaves if _CONSTANTS_FIRST else 0
-        return CustomVjp(expansion(eqn), consts, _vjp_rule(eqn, prim, consts), bool(prim.symbolic_zeros))
-    if _overrides(prim, "jvp"):
-        return CustomJvp(expansion(eqn), 0, _jvp_rule(eqn, prim, _by_jvp), True)
-    if _overrides(prim, "lin"):
-        return CustomJvp(expansion(eqn), 0, _jvp_rule(eqn, prim, _by_linearization), True)
-    if _overrides(prim, "vjp_fwd"):
-        return CustomVjp(expansion(eqn), 0, _vjp_rule(eqn, prim, 0), True)
+
+def _expansion(flat: Flat) -> ClosedJaxpr:
+    return traced(lambda *args: flat.results(flat.prim.expand(*flat.arguments(args))), flat.avals)
+
+
+def _rules(flat: Flat) -> Rules | None:
+    prim = flat.prim
+    if is_its_value(prim) or not any(map(is_inexact, flat.outs)):
+        return None
+    if is_a(prim, internals.VmapOf):
+        inner = _rules(Flat(prim.prim, prim.prim.in_avals_flat, prim.prim.out_avals_flat))
+        return inner and batched_rules.batched(inner, _expansion(flat), prim)
+    if is_a(prim, internals.CustomVJPTraced):
+        consts = _closed_over(prim)
+        rule = _remembered(functools.partial(high_rules.reverse, flat, consts))
+        return CustomVjp(_expansion(flat), consts, rule, bool(prim.symbolic_zeros))
+    for forward in _forward_rules(flat):
+        if _is_there(forward, flat):
+            symbolic_zeros = not is_a(prim, internals.CustomJVPTraced) or bool(prim.symbolic_zeros)
+            return CustomJvp(_expansion(flat), 0, forward, symbolic_zeros)
+    if _has_reverse(prim):
+        reverse = _remembered(functools.partial(high_rules.reverse, flat, 0))
+        if _is_there(reverse, flat):
+            return CustomVjp(_expansion(flat), 0, reverse, True)
     return None
 
 
-def _overrides(prim: Any, method: str) -> bool:
-    return getattr(type(prim), method) is not getattr(internals.HiPrim, method)
+def _closed_over(prim: Any) -> int:
+    """How many leading operands of a custom_vjp function it closes over; before JAX 0.11 it may not."""
+    return prim.in_tree.children()[0].num_leaves if hasattr(prim, "drop_fwd_consts") else 0
 
 
-def _arguments(prim: Any, flat: Sequence[Any]) -> tuple:
-    return jax.tree.unflatten(prim.in_tree, flat)
+def _forward_rules(flat: Flat) -> Iterator[Callable[[Perturbed], tuple[ClosedJaxpr, list[bool]]]]:
+    """The rules for forward mode, from which reverse mode follows; with the class's own for it, if any."""
+    for made in (high_rules.both, high_rules.forward) if _has_reverse(flat.prim) else (high_rules.forward,):
+        for derivative in _derivatives(flat.prim):
+            yield _remembered(functools.partial(_with_transposes, made, flat, derivative))
 
 
-def _is_zero(tangent: Any) -> bool:
-    return isinstance(tangent, internals.Zero | internals.SymbolicZero)
+def _with_transposes(made: Any, flat: Flat, derivative: Any, perturbed: Perturbed):
+    jaxpr, zeros = made(flat, derivative, perturbed)
+    return transposes.kept(jaxpr, [False] * len(flat.avals) + [True] * sum(perturbed)), zeros
 
 
-def _zero(aval: Any) -> Any:
-    return internals.Zero(aval.to_tangent_aval())
+def _derivatives(prim: Any) -> Iterator[high_rules.Derivative]:
+    there_to_fail = is_a(prim, internals.PrimalLeftTangentRight)
+    if overrides(prim, "jvp") and not there_to_fail:
+        yield high_rules.by_jvp
+    if overrides(prim, "lin"):
+        yield high_rules.by_linearization
 
 
-# Forward mode
+def _has_reverse(prim: Any) -> bool:
+    """Whether the class has a rule for reverse mode that is not made of another rule of its own."""
+    made = [pair.vjp_fwd for pair in (internals.vjp_from_jvp, internals.vjp_from_lin) if pair is not None]
+    return overrides(prim, "vjp_fwd") and type(prim).vjp_fwd not in made
 
 
-def _by_jvp(prim: Any, perturbed: Sequence[bool], primals: tuple, tangents: tuple) -> tuple[Any, Any]:
-    return prim.jvp(primals, tangents)
+def _remembered(rule: Callable[[Perturbed], Any]) -> Callable[[Perturbed], Any]:
+    cached = functools.cache(lambda perturbed: rule(list(perturbed)))
+    return lambda perturbed: cached(tuple(perturbed))
 
 
-def _by_linearization(prim: Any, perturbed: Sequence[bool], primals: tuple, tangents: tuple):
-    values, residuals, *rest = prim.lin(_arguments(prim, perturbed), *primals)
-    structured = rest[1:2]
-    return values, prim.linearized(residuals, *structured, *tangents)
+def _is_there(rule: Callable[[Perturbed], Any], flat: Flat) -> bool:
+    """Whether the methods that the rule calls do more than say that they are not implemented."""
+    try:
+        rule(list(map(is_inexact, flat.avals)))
+    except NotImplementedError:
+        return False
+    except Exception:  # of the user's code, for these operands; whoever needs the rule is told
+        return True
+    return True
 
 
-def _jvp_rule(eqn: Any, prim: Any, derivative: Any):
-    avals = [v.aval for v in eqn.invars]
+def linear_part(eqn: Any) -> CustomLin:
+    """Of the linear part of such a primitive, which was differentiated before it was traced.
 
-    def rule(perturbed: Perturbed) -> tuple[ClosedJaxpr, list[bool]]:
-        zeros: list[bool] = []
-
-        def run(*args: Any) -> list[Any]:
-            primals, given = args[: len(avals)], iter(args[len(avals) :])
-            tangents = [next(given) if p else _zero(a) for p, a in zip(perturbed, avals, strict=True)]
-            values, dots = derivative(prim, perturbed, _arguments(prim, primals), _arguments(prim, tangents))
-            flat = prim.out_tree.flatten_up_to(dots)
-            zeros[:] = map(_is_zero, flat)
-            return [*prim.out_tree.flatten_up_to(values), *(dot for dot in flat if not _is_zero(dot))]
-
-        tangent_avals = [a.to_tangent_aval() for a in itertools.compress(avals, perturbed)]
-        return traced(run, [*avals, *tangent_avals]), zeros
-
-    return rule
-
-
-# Reverse mode
-
-
-def _vjp_rule(eqn: Any, prim: Any, consts: int):
-    avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
-
-    def rule(perturbed: Perturbed) -> VjpRule:
-        trees: list[Any] = []  # of the residuals, known when the forward rule has been traced
-        nonzero: list[bool] = []  # which results have a tangent, according to the forward rule
-
-        def forward(*args: Any) -> list[Any]:
-            marks = _arguments(prim, [*[False] * consts, *perturbed])
-            values, residuals, *rest = prim.vjp_fwd(marks, *_arguments(prim, args))
-            nonzero[:] = _flags(rest[0] if rest else True, prim.out_tree)
-            leaves, tree = jax.tree.flatten((residuals, *rest[1:]))
-            trees.append(tree)
-            return [*leaves, *prim.out_tree.flatten_up_to(values)]
-
-        jaxpr = traced(forward, avals)
-        residual_avals = jaxpr.out_avals[: trees[-1].num_leaves]
-
-        def backward(given: Given) -> tuple[ClosedJaxpr, Given]:
-            flags = iter(given)
-            taken = [is_inexact(aval) and next(flags) for aval in outs]
-
-            def run(*args: Any) -> list[Any]:
-                residuals = jax.tree.unflatten(trees[-1], args[: len(residual_avals)])
-                rest = iter(args[len(residual_avals) :])
-                cotangents = []
-                for aval, is_taken, has_tangent in zip(outs, taken, nonzero, strict=True):
-                    cotangent = next(rest) if is_taken else None
-                    cotangents.append(cotangent if is_taken and has_tangent else _zero(aval))
-                sums = [internals.ValAccum(a.to_ct_aval()) for a in avals]
-                prim.vjp_bwd(*residuals, prim.out_tree.unflatten(cotangents), *_arguments(prim, sums))
-                found = zip(sums[consts:], avals[consts:], perturbed, strict=True)
-                return [instantiated(total.freeze(), aval) for total, aval, p in found if p]
-
-            cotangent_avals = [a.to_ct_aval() for a in itertools.compress(outs, taken)]
-            return traced(run, [*residual_avals, *cotangent_avals]), given
-
-        own, closed_over = [None] * len(residual_avals), [False] * len(perturbed)
-        return VjpRule(jaxpr, 0, own, residual_avals, closed_over, backward)
-
-    return rule
-
-
-def _flags(given: Any, tree: Any) -> list[bool]:
-    """A flag for each leaf of the tree, from one for all or a tree of flags."""
-    if isinstance(given, bool):
-        return [given] * tree.num_leaves
-    parts = given.values() if isinstance(given, dict) else given
-    pairs = zip(parts, tree.children(), strict=True)
-    return [flag for part, child in pairs for flag in _flags(part, child)]
+    Operands and results that are tangents of integers are no operands and results of its backward rule.
+    """
+    params = eqn.params
+    prim, tree = primitive_of(eqn), params["residuals_tree"]
+    flat = Flat(prim, prim.in_avals_flat, prim.out_avals_flat)
+    moving = list(params["nz_in_flat"])
+    nonzero = list(params.get("nz_out_flat", [True] * len(flat.outs)))
+    given = [n and is_inexact(out) for n, out in zip(nonzero, flat.outs, strict=True)]
+    wanted = [m and is_inexact(a) for m, a in zip(moving, flat.avals, strict=True)]
+    structure = tree if params.get("has_sres") else jax.tree_util.treedef_tuple([tree])
+    residuals = high_rules.Residuals(structure, [v.aval for v in eqn.invars[: tree.num_leaves]])
+    pullback = high_rules.pullback(flat, residuals, given, nonzero, moving, wanted)
+    return CustomLin(residuals.avals, pullback)

@@ -115,8 +115,9 @@ def traced(f: Callable, avals: Sequence[Any]) -> ClosedJaxpr:
     return jax.make_jaxpr(f)(*avals)
 
 
-def evaluated(jaxpr: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    return jex_core.jaxpr_as_fun(jaxpr)(*args)
+def has_high_types(eqn: Any) -> bool:
+    """Whether an operand or a result is an object of the user's, in which arrays are hidden."""
+    return any(isinstance(v.aval, internals.HiType) for v in (*eqn.invars, *eqn.outvars))
 
 
 def bodies(eqn: Any) -> list[Any]:

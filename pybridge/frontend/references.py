@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from ..errors import SideEffectError
-from . import internals, jaxprs, source
+from . import internals, jaxprs, next_objects, source
 
 
 def is_reference(aval: Any) -> bool:
@@ -34,9 +34,9 @@ def discharged(jaxpr: Any) -> Any:
 
 def _without_own_references(eqn: Any) -> Any:
     """An equation that no reference enters does not have the effect of those in its bodies: they become
-    values where the bodies are read. JAX has rules for fewer equations."""
+    values where the bodies are read. JAX has rules for fewer equations, none of them objects."""
     if any(is_reference(v.aval) for v in (*eqn.invars, *eqn.outvars)):
-        return eqn
+        return next_objects.counterpart_throughout(eqn)
     return eqn.replace(effects=eqn.effects - {internals.internal_mutable_array_effect})
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..frontend import custom_rules, devices, effects, jaxprs, registry
+from ..frontend import custom_rules, devices, effects, high_primitives, jaxprs, next_objects, registry
 from ..pending import RULE_ORDER
 from ..primitives import DECOMPOSITIONS, LOWERINGS
 
@@ -18,11 +18,12 @@ def is_beyond(eqn, rules: bool, order: int = 0) -> bool:
     rules: look into the derivative rules that the user gave it, too, which are traced for that.
     order: how many rules this equation is nested in, as in `Lowering`.
     """
+    eqn = next_objects.counterpart(eqn)
     if eqn.primitive.name in devices.COLLECTIVES or is_of_others(eqn.primitive):
         return True
-    if effects.is_bound_by_jax(eqn):
+    if effects.is_bound_by_jax(eqn) or jaxprs.has_high_types(eqn):
         return True
-    if any(is_beyond(inner, rules, order) for body in jaxprs.bodies(eqn) for inner in body.eqns):
+    if any(is_beyond(inner, rules, order) for body in _bodies(eqn) for inner in body.eqns):
         return True
     return rules and order < RULE_ORDER and _has_rules_beyond(eqn, order)
 
@@ -31,6 +32,12 @@ def is_of_others(primitive) -> bool:
     """What packages define has rules of its own, which JAX applies; of what JAX lacks here a user is told."""
     known = primitive.name in LOWERINGS or primitive.name in DECOMPOSITIONS
     return not known and not registry.is_of_jax(primitive)
+
+
+def _bodies(eqn) -> list:
+    if not next_objects.is_high(eqn):
+        return jaxprs.bodies(eqn)
+    return [high_primitives.expansion(eqn)] if high_primitives.has_value(eqn) else []
 
 
 def _has_rules_beyond(eqn, order: int) -> bool:
@@ -43,15 +50,16 @@ def _has_rules_beyond(eqn, order: int) -> bool:
 
 
 def _rules(eqn) -> Iterator:
-    """The jaxprs of a custom function's derivative rules."""
-    if eqn.primitive.name == "custom_jvp_call":
-        rules = custom_rules.custom_jvp(eqn)
-        yield rules.rule(_inexact(eqn.invars[rules.consts :]))[0]
-    elif eqn.primitive.name == "custom_vjp_call":
-        rules = custom_rules.custom_vjp(eqn)
-        rule = rules.rule(_inexact(eqn.invars[rules.consts :]))
-        yield rule.forward
-        yield rule.backward([True for v in eqn.outvars if jaxprs.is_inexact(v.aval)])[0]
+    """The jaxprs of the equation's own derivative rules."""
+    rules = high_primitives.rules(eqn) if next_objects.is_high(eqn) else custom_rules.of(eqn)
+    if rules is None:
+        return
+    found = rules.rule(_inexact(eqn.invars[rules.consts :]))
+    if isinstance(rules, custom_rules.CustomJvp):
+        yield found[0]
+    else:
+        yield found.forward
+        yield found.backward([True for v in eqn.outvars if jaxprs.is_inexact(v.aval)])[0]
 
 
 def _inexact(variables) -> list[bool]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import keys
 from ..emission import to_jax
-from ..frontend import checkpoints, devices, effects, equations, jaxprs, references
+from ..frontend import checkpoints, devices, effects, equations, jaxprs, next_objects, references
 from ..program import Program
 from .foreign import is_beyond, is_of_others, varying_axes
 from .planning import Group, Node, plan
@@ -132,7 +132,8 @@ class _Splitting:
         return Piece(self.run if program.equations else _emitted, program, reads, writes, group.axes)
 
     def _bound(self, node: Node) -> Bound:
-        if is_of_others(node.eqn.primitive):  # whatever its parameters are is for itself
+        if is_of_others(node.eqn.primitive) or next_objects.is_high(node.eqn):
+            # Whatever its parameters are is for itself.
             return Bound(node.eqn, node.reads, node.writes)
         eqn = checkpoints.by_marks(node.eqn)
         policy = node.eqn.params["policy"] if eqn is not node.eqn else None
@@ -162,7 +163,7 @@ def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
         return [names.get(v, v) if jaxprs.is_var(v) else v for v in atoms]
 
     def walk(body) -> None:
-        for eqn in body.eqns:
+        for eqn in map(next_objects.counterpart, body.eqns):
             given = renamed(eqn.invars)
             if eqn.primitive.name in equations.CALLS:
                 called = equations.called(eqn)

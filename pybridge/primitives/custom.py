@@ -300,6 +300,11 @@ def _waiting(pullback: Pullback, results: Sequence[TensorType]):
 
 def lower_high(lowering, eqn, inputs):
     """A primitive that is an object: its value in other primitives, with the derivative that it has."""
+    name = high_primitives.name(eqn)
+    if jaxprs.has_high_types(eqn):
+        raise lowering.unsupported(eqn, f"the primitive {name}, an operand or result of which is no array,")
+    if not high_primitives.has_value(eqn):
+        raise lowering.unsupported(eqn, f"the primitive {name}, which has no `expand`,")
     rules = high_primitives.rules(eqn)
     if isinstance(rules, custom_rules.CustomJvp):
         return _with_jvp_rule(lowering, eqn, inputs, rules)
@@ -312,13 +317,25 @@ def _lower_custom_lin(lowering, eqn, inputs):
     """The linear part of a custom_vjp function that was differentiated before it was traced."""
     if not all(jaxprs.is_inexact(v.aval) for v in eqn.outvars):
         raise lowering.unsupported(eqn, "the derivative of a custom_vjp function with integer results")
-    linear = custom_rules.custom_lin(eqn)
-    types = [a.type for a in inputs]
-    known, tangents = types[: len(linear.residual_avals)], types[len(linear.residual_avals) :]
-    operands = [*known, *(lowering.type_of(v.aval) for v in eqn.outvars)]
-    pullback = _pullback(lowering.later(), linear, operands, [(t, True) for t in tangents])
-    bwd = lowering.subprogram(operands, _waiting(pullback, tangents))
-    return lowering.emit("custom_vjp_tangent", inputs, eqn, bwd=bwd, residuals=len(known))
+    return _tangents(lowering, custom_rules.custom_lin(eqn), inputs, [v.aval for v in eqn.outvars])
+
+
+def lower_high_linear(lowering, eqn, inputs):
+    """The linear part of a primitive that is an object, which was differentiated before it was traced."""
+    operands = [a for a in inputs if a is not None]
+    moving = [not jaxprs.is_float0(v.aval) for v in eqn.outvars]
+    outs = [v.aval for v in itertools.compress(eqn.outvars, moving)]
+    results = iter(_tangents(lowering, high_primitives.linear_part(eqn), operands, outs))
+    return [next(results) if moves else None for moves in moving]
+
+
+def _tangents(lowering, linear: custom_rules.CustomLin, inputs, outs):
+    count = len(linear.residual_avals)
+    known, tangents = [a.type for a in inputs[:count]], [a.type for a in inputs[count:]]
+    results = [lowering.type_of(aval) for aval in outs]
+    pullback = _pullback(lowering.later(), linear, [*known, *results], [(t, True) for t in tangents])
+    bwd = lowering.subprogram([*known, *results], _waiting(pullback, tangents))
+    return lowering.append("custom_vjp_tangent", inputs, results, bwd=bwd, residuals=count)
 
 
 ROWS = [

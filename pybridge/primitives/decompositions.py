@@ -11,7 +11,7 @@ from ..frontend import definitions, equations
 from ..numerals import FLOATS
 from ..program import Literal, SymDim, TensorType
 from .cholesky_update import lower_cholesky_update
-from .custom import lower_high
+from .custom import lower_high, lower_high_linear
 from .folding import FOLDED
 from .row import dims, integers
 
@@ -182,6 +182,7 @@ DECOMPOSITIONS = {
     **dict.fromkeys(equations.CALLS, _inlined),
     "julia_call": _bridged,
     "call_hi_primitive": lower_high,
+    "call_hi_primitive_linearized": lower_high_linear,
     **{
         name: _identity
         for name in (

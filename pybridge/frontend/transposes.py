@@ -1,0 +1,95 @@
+"""Linear functions whose primitives have transposes of their own.
+
+A primitive that is an object may say by `transpose` how the cotangents of the operands in which it is linear
+follow from those of its results. Which operands these are shows where it is used: in the derivative rule of
+another, they are those that depend on a tangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+import jax
+
+from . import equations, internals, jaxprs, next_objects
+from .custom_rules import instantiated
+from .high_rules import Flat, accumulated
+from .linear_map import linear_map
+
+
+def kept(jaxpr: jaxprs.ClosedJaxpr, linear: Sequence[bool]) -> jaxprs.ClosedJaxpr:
+    """A jaxpr that does the same, in which such a primitive that depends on the `linear` inputs is a
+    `linear_map` with that transpose."""
+    if not any(map(_has_own, _equations(jaxpr.jaxpr))):
+        return jaxpr
+    return jaxprs.traced(lambda *args: _evaluated(jaxpr, args, linear)[0], jaxpr.in_avals)
+
+
+def _equations(jaxpr: Any) -> list[Any]:
+    """The equations of the jaxpr and of those that it calls."""
+    inner = (_equations(equations.called(eqn)) if _is_call(eqn) else [eqn] for eqn in jaxpr.eqns)
+    return [eqn for eqns in inner for eqn in eqns]
+
+
+def _is_call(eqn: Any) -> bool:
+    return eqn.primitive.name in equations.CALLS
+
+
+def _has_own(eqn: Any) -> bool:
+    if not next_objects.is_high(eqn):
+        return False
+    prim = next_objects.primitive_of(eqn)
+    derived = next_objects.is_a(prim, internals.CustomJVPTraced) or next_objects.is_its_value(prim)
+    return not derived and next_objects.overrides(prim, "transpose")
+
+
+def _evaluated(jaxpr: Any, args: Sequence[Any], linear: Sequence[bool]) -> tuple[list[Any], list[bool]]:
+    """The results, and which of them depend on the `linear` arguments."""
+    inner = getattr(jaxpr, "jaxpr", jaxpr)
+    values = dict(jaxprs.constants(jaxpr)) | dict(zip(inner.invars, args, strict=True))
+    moving = set(compress(inner.invars, linear))
+
+    def read(atom: Any) -> Any:
+        return values[atom] if jaxprs.is_var(atom) else atom.val
+
+    for eqn in inner.eqns:
+        operands = list(map(read, eqn.invars))
+        flags = [jaxprs.is_var(v) and v in moving for v in eqn.invars]
+        results, dependent = _applied(eqn, operands, flags)
+        values.update(zip(eqn.outvars, results, strict=True))
+        moving.update(compress(eqn.outvars, dependent))
+    return list(map(read, inner.outvars)), [jaxprs.is_var(v) and v in moving for v in inner.outvars]
+
+
+def _applied(eqn: Any, operands: list[Any], flags: list[bool]) -> tuple[list[Any], list[bool]]:
+    if _is_call(eqn):
+        return _evaluated(equations.called(eqn), operands, flags)
+    transposed = any(flags) and _has_own(eqn)
+    results = _linear_map(eqn, operands, flags) if transposed else jaxprs.bind(eqn, operands)
+    return results, [any(flags)] * len(results)
+
+
+def _linear_map(eqn: Any, operands: list[Any], flags: list[bool]) -> list[Any]:
+    flat = Flat(next_objects.primitive_of(eqn), [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
+    fixed = [x for x, flag in zip(operands, flags, strict=True) if not flag]
+
+    def merged(known: Sequence[Any], linear: Sequence[Any]) -> list[Any]:
+        known, linear = iter(known), iter(linear)
+        return [next(linear if flag else known) for flag in flags]
+
+    def call(*args: Any) -> list[Any]:
+        return jaxprs.bind(eqn, merged(args[: len(fixed)], args[len(fixed) :]))
+
+    def transpose(*args: Any) -> list[Any]:
+        known, cotangents = args[: len(fixed)], args[len(fixed) :]
+
+        def rule(sums: tuple) -> None:
+            arguments = flat.arguments(merged(known, compress(jax.tree.leaves(sums), flags)))
+            flat.prim.transpose(flat.prim.out_tree.unflatten(cotangents), *arguments)
+
+        totals = accumulated(flat, flags, rule)
+        return [instantiated(t, a) for t, a, f in zip(totals, flat.avals, flags, strict=True) if f]
+
+    return linear_map(call, transpose, fixed, list(compress(operands, flags)))
