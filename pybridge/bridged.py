@@ -6,7 +6,7 @@ import copy
 import functools
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -101,7 +101,7 @@ class Bridged:
     def _traced(self, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> _Traced:
         closed, out_tree = closed_trace(self._f, args, kwargs, fixed)
         lower = functools.partial(lowered, while_bound=self._settings.while_bound)
-        flat = in_pieces(closed.jaxpr, program_name(self._f), self._run, lower)
+        flat = in_pieces(closed.jaxpr, program_name(self._f), self._run, self._run_short, lower)
         return _Traced(flat, list(closed.consts), out_tree)
 
     @property
@@ -110,6 +110,12 @@ class Bridged:
 
     def _run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
         return self._engine.apply(program, arrays, self._settings.options)
+
+    def _run_short(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Left to XLA, which compiles it with what is around it, if the user has left the choice to us."""
+        options = self._settings.options
+        by_xla = replace(options, execute="xla") if options.execute == "auto" else options
+        return self._engine.apply(program, arrays, by_xla)
 
     # Pickles and copies, which have nothing of what was traced
 

@@ -61,6 +61,8 @@ def _abstract_eval(*avals, program, **how):
     return [devices.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
 
 
+_CHOSEN = 'execute="xla", or a short Program in a loop that XLA compiles'
+
 _as_xla = mlir.lower_fun(lambda *args, program: to_jax(program)(*args), multiple_results=True)
 
 
@@ -80,7 +82,7 @@ def _elsewhere(ctx, *operands, program, execute, explain, reason=None):
             f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
             'for other platforms use execute="auto" or "xla"'
         )
-    reason = reason or ('execute="xla"' if execute == "xla" else "native kernels run on the CPU alone")
+    reason = reason or (_CHOSEN if execute == "xla" else "native kernels run on the CPU alone")
     _tell(program, f"XLA operations: {reason}", explain)
     return _as_xla(ctx, *operands, program=values(program))
 
@@ -91,7 +93,7 @@ def _against_native(ctx, program: Program, execute: str) -> str | None:
     XLA replicates the operands of a foreign call over all devices, while it can split operations.
     """
     if execute == "xla":
-        return 'execute="xla"'
+        return _CHOSEN
     if devices.is_export(ctx):
         return "exports hold no native kernels"
     if execute == "auto" and devices.partitions(ctx) > 1:

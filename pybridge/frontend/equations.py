@@ -86,6 +86,8 @@ CALLS = frozenset(
 )
 """The primitives that do what their jaxpr does."""
 
+LOOPS = frozenset({"scan", "while"})
+
 _CALLED = ("jaxpr", "call_jaxpr", "call", "fwd_jaxpr")
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import keys
 from ..emission import to_jax
 from ..frontend import checkpoints, devices, effects, equations, jaxprs, next_objects, references
-from ..program import Program
+from ..program import Program, SymDim
 from .foreign import is_beyond, is_of_others, varying_axes
 from .planning import Group, Node, plan
 
@@ -68,10 +69,11 @@ class Pieces:
         return [_read(v, values) for v in self.outputs]
 
 
-def in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program]) -> Pieces:
+def in_pieces(jaxpr, name: str, run: Run, run_short: Run, lowered: Callable[[Any, str], Program]) -> Pieces:
     """A function of the constants and arguments of a jaxpr.
 
-    run: (Program, arrays of its input types) -> results.
+    run: (Program, arrays of its input types) -> results. run_short: the same, of short Programs in loops that
+        JAX binds.
     lowered: (jaxpr without constants, name) -> Program.
     """
     jaxpr = jaxprs.opened(jaxpr)
@@ -83,17 +85,19 @@ def in_pieces(jaxpr, name: str, run: Run, lowered: Callable[[Any, str], Program]
         whole = Piece(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
         return Pieces(whole.reads, {}, (whole,), whole.writes)
     names = (f"{name}_{i}" for i in itertools.count(1))
-    return _Splitting(run, lowered, names, rules).pieces(jaxpr)
+    return _Splitting(run, run_short, lowered, names, rules).pieces(jaxpr)
 
 
 @dataclass(frozen=True)
 class _Splitting:
-    """run, lowered, rules: as for `_in_pieces`. names: of the pieces to come."""
+    """run, run_short, lowered, rules: as for `in_pieces`. names: of the pieces to come."""
 
     run: Run
+    run_short: Run
     lowered: Callable[[Any, str], Program]
     names: Iterator[str]
     rules: bool
+    in_a_loop: bool = False
 
     def pieces(self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None) -> Pieces:
         """policy: of the `jax.checkpoint` whose body it is."""
@@ -129,7 +133,12 @@ class _Splitting:
         reads = tuple(dict.fromkeys(v for node in group.nodes for v in node.reads if v not in made))
         writes = tuple(v for node in group.nodes for v in node.writes if v in needed)
         program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
-        return Piece(self.run if program.equations else _emitted, program, reads, writes, group.axes)
+        return Piece(self._run(program), program, reads, writes, group.axes)
+
+    def _run(self, program: Program) -> Run:
+        if not program.equations:
+            return _emitted
+        return self.run_short if self.in_a_loop and is_short(program) else self.run
 
     def _bound(self, node: Node) -> Bound:
         if is_of_others(node.eqn.primitive) or next_objects.is_high(node.eqn):
@@ -138,12 +147,37 @@ class _Splitting:
         eqn = checkpoints.by_marks(node.eqn)
         policy = node.eqn.params["policy"] if eqn is not node.eqn else None
 
+        inner = replace(self, in_a_loop=self.in_a_loop or eqn.primitive.name in equations.LOOPS)
+
         def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
-            pieces = self.pieces(jaxpr, consts, policy)
+            pieces = inner.pieces(jaxpr, consts, policy)
             return jaxprs.traced(pieces, [v.aval for v in pieces.inputs])
 
         with devices.inside(eqn):
             return Bound(jaxprs.with_bodies(eqn, rebuilt), node.reads, node.writes)
+
+
+SHORT = 1 << 12
+"""So many elements are computed in about the time that XLA needs to call a native kernel."""
+
+
+def is_short(program: Program) -> bool:
+    """Whether a call takes longer than what the Program computes."""
+    return _elements(program) <= SHORT
+
+
+def _elements(program: Program) -> float:
+    """How many elements its equations compute; without end where that is not known before it runs."""
+    bodies = (body for eq in program.equations for body in eq.bodies)
+    shapes = [v.type.shape for eq in program.equations for v in eq.outputs]
+    if any(eq.op in _OF_UNKNOWN_LENGTH for eq in program.equations) or any(
+        isinstance(n, SymDim) for shape in shapes for n in shape
+    ):
+        return math.inf
+    return sum(map(math.prod, shapes)) + sum(map(_elements, bodies))
+
+
+_OF_UNKNOWN_LENGTH = ("scan", "while", "custom_linear_solve")
 
 
 def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:

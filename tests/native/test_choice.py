@@ -53,6 +53,33 @@ def test_explained_once_for_each_program(execute, says, capfd):
     assert len(lines) == 2 and all(says in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("execute", "size", "says"),
+    [
+        ("auto", 3, "runs as XLA operations"),
+        ("auto", 5000, "runs as native kernel pybridge_"),
+        ("julia", 3, "runs as native kernel pybridge_"),
+    ],
+)
+@pytest.mark.parametrize("loop", ["scan", "while_loop"])
+def test_short_programs_in_loops_of_jax_are_left_to_xla(loop, execute, size, says, capfd):
+    def step(x):
+        jax.debug.callback(lambda _: None, x[0])
+        return jnp.sin(x) * x
+
+    def looped(x):
+        if loop == "scan":
+            return jax.lax.scan(lambda x, _: (step(x), None), x, None, length=3)[0]
+        return jax.lax.while_loop(lambda x: x[0] > 0.5, step, x)
+
+    x = jnp.linspace(0.9, 1.0, size)
+    y = jax.jit(pb.bridge(looped, execute=execute, explain=True))(x)
+    assert jnp.allclose(y, looped(x))
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("pybridge: ")]
+    assert any(says in line for line in lines)
+    assert all(says in line for line in lines if loop == "scan")
+
+
 def test_silent_unless_asked(capfd):
     jax.jit(pb.bridge(f, execute="auto"))(X)
     assert "pybridge" not in capfd.readouterr().err
