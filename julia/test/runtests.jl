@@ -3,7 +3,7 @@
 push!(LOAD_PATH, joinpath(@__DIR__, ".."))
 include("harness.jl")
 
-const FILES = ["harness_test", "codegen/harness_test", "codegen/kernels", "codegen/products", "codegen/hoist", "codegen/in_place", "codegen/plain", "codegen/linked", "codegen/derived", "codegen/nests", "codegen/assemble", "functions/trees", "functions/calls", "math/accuracy", "math/native", "rules/elementwise", "rules/shape", "rules/slicing", "rules/gather", "rules/scatter",
+const FILES = ["harness_test", "codegen/harness_test", "codegen/kernels", "codegen/products", "codegen/hoist", "codegen/in_place", "codegen/plain", "codegen/linked", "codegen/derived", "codegen/nests", "codegen/generators", "codegen/assemble", "functions/trees", "functions/calls", "math/accuracy", "math/native", "rules/elementwise", "rules/shape", "rules/slicing", "rules/gather", "rules/scatter",
                "rules/reductions", "rules/cumulative", "rules/bitcast", "rules/sorting", "rules/dot", "rules/convolution", "rules/reduce_window", "rules/triangular_solve", "rules/cholesky",
                "rules/eigh", "rules/qr", "rules/svd", "rules/lu", "rules/eig", "rules/reflections", "rules/tridiagonal_solve", "rules/linear_solve", "rules/threefry", "rules/fourier", "rules/generators", "rules/remat", "rules/custom",
                "rules/cond", "rules/scan", "rules/while", "transforms/partial_eval", "transforms/accumulate", "transforms/roll", "transforms/recompute", "transforms/min_cut", "transforms/optimize", "dims", "text", "serve", "ffi/handler", "ffi/heap", "ffi/pages", "ffi/pool"]

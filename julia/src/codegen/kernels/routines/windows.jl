@@ -50,8 +50,6 @@ end
 end
 
 # Loops over any number of axes are written out: Julia's inference gives up on deep recursion, and what it gives up on uses the heap.
-@generated slide!(f, y0::Ptr{A}, x0::Ptr{T}, axes::NTuple{N,Axis}, inner::Int) where {A,T,N} = slides(1, N, A, T)
-
 numbered(name, k) = Symbol(name, k)
 function slides(k, n, A, T)
     y, x, y_next, x_next = numbered(:y, k - 1), numbered(:x, k - 1), numbered(:y, k), numbered(:x, k)
@@ -81,6 +79,8 @@ function slides(k, n, A, T)
         end
     end
 end
+# A generator sees the methods that were there when it was defined, and no later ones.
+@generated slide!(f, y0::Ptr{A}, x0::Ptr{T}, axes::NTuple{N,Axis}, inner::Int) where {A,T,N} = slides(1, N, A, T)
 
 @inline function combine_row!(f, y::Ptr{A}, x, n, y_step, x_step) where {A}
     if y_step == 1 && x_step == 1
