@@ -126,7 +126,8 @@ def _finite(tree: Any) -> bool:
 def error(got: Any, right: Any) -> float:
     """The worst leaf's, relative to its largest element; infinite where shapes or finiteness differ.
 
-    A leaf that is nothing but rounding beside the others counts relative to those.
+    A leaf that is nothing but rounding beside the others, such as the gradient by the bias of an attention's
+    keys, counts relative to those.
     """
     if jax.tree.structure(got) != jax.tree.structure(right):
         return float("inf")
@@ -134,14 +135,12 @@ def error(got: Any, right: Any) -> float:
         (np.asarray(x), np.asarray(y))
         for x, y in zip(jax.tree.leaves(got), jax.tree.leaves(right), strict=True)
     ]
-    floor = (
-        1e-6 * max((np.max(np.abs(y), initial=0.0) for _, y in pairs), default=0.0)
-        or np.finfo(np.float64).tiny
-    )
-    return max((_leaf_error(x, y, floor) for x, y in pairs), default=0.0)
+    largest = max((np.max(np.abs(y), initial=0.0) for _, y in pairs), default=0.0)
+    return max((_leaf_error(x, y, largest) for x, y in pairs), default=0.0)
 
 
-def _leaf_error(x: np.ndarray, y: np.ndarray, floor: float) -> float:
+def _leaf_error(x: np.ndarray, y: np.ndarray, largest: float) -> float:
+    floor = largest * (1e-3 if y.dtype.itemsize <= 4 else 1e-6) or np.finfo(np.float64).tiny
     if x.shape != y.shape or x.dtype != y.dtype or not np.isfinite(x).all():
         return float("inf")
     return float(np.max(np.abs(x - y), initial=0.0) / max(np.max(np.abs(y), initial=0.0), floor))
