@@ -69,7 +69,7 @@ def linen_convolutions():
         @linen.compact
         def __call__(self, x):
             for width in (8, 16):
-                x = linen.Conv(width, (3, 3))(x)
+                x = linen.Conv(width, (3, 3), use_bias=False)(x)
                 x = linen.BatchNorm(use_running_average=False)(x)
                 x = linen.max_pool(linen.relu(x), (2, 2), strides=(2, 2))
             return linen.Dense(10)(x.reshape(len(x), -1))
