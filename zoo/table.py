@@ -77,7 +77,8 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("jraph", "graph_network", "three rounds of a graph network"),
     Problem("jraph", "attention", "graph attention"),
     Problem("probdiffeq", "fixed_grid", "probabilistic solver on a fixed grid"),
-    Problem("jaxley", "neuron", "branched Hodgkin-Huxley neuron, 400 steps"),
+    # JAX's own HVP changes by 1e-7 where the parameters change by a rounding.
+    Problem("jaxley", "neuron", "branched Hodgkin-Huxley neuron, 400 steps", tolerance=1e-6),
     Problem("jaxley", "network", "two neurons with a synapse, checkpointed"),
     Problem("jax_md", "constant_energy", "36 soft spheres, 100 steps"),
     Problem("jax_md", "thermostat", "Nose-Hoover chain, Lennard-Jones"),
