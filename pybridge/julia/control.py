@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -95,10 +96,15 @@ class Control:
             if not self._closed:
                 self._closed = True
                 self._jobs.put(None)
+        deadline = time.monotonic() + _PATIENCE
         if running is not None:
-            # Only a daemon thread can still be waiting for it now, and that will never see its result.
-            self._abandon(running)
-        return self._ended.wait(_PATIENCE)
+            # Only a daemon thread can still be waiting for it now, and that will never see its result. It is
+            # cancelled from this thread: a Python that exits starts no other.
+            running.abandoned = True
+            while self._cancelled(running) and time.monotonic() < deadline:
+                if self._ended.wait(_NUDGE):
+                    return True
+        return self._ended.wait(max(0.0, deadline - time.monotonic()))
 
     def _abandon(self, job: Job) -> None:
         job.abandoned = True
