@@ -86,7 +86,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("mujoco_mjx", "arm", "arm of three joints, 40 steps"),
     Problem("brax", "generalized_pendulum", "pendulum on a cart, generalized coordinates"),
     Problem("brax", "spring_pendulum", "pendulum on a cart, springs"),
-    Problem("dynamiqs", "pulse", "pulse for a gate, Schroedinger equation"),
+    Problem("dynamiqs", "pulse", "pulse for a gate, Schroedinger equation", no_hvp=_CHECKPOINTS),
     Problem("dynamiqs", "decay", "damped oscillators, Lindblad equation"),
     Problem("jax_cfd", "spectral", "spectral Navier-Stokes, 64 x 64"),
     Problem("jax_cfd", "finite_volumes", "finite volumes, 32 x 32"),
