@@ -25,7 +25,11 @@ def spectral():
 
 
 def finite_volumes():
-    """Ten steps of a staggered grid of 32 x 32 with its pressure solve, from the start."""
+    """Ten steps of a staggered grid of 32 x 32 with its pressure solve, from the start.
+
+    By linear advection: the default's flux limiter divides by differences that are all rounding here, so that
+    JAX's own gradient changes by 2 % where the start changes by a rounding.
+    """
     grid = grids.Grid((32, 32), domain=((0, 2 * jnp.pi), (0, 2 * jnp.pi)))
     walls = cfd.boundaries.periodic_boundary_conditions(2)
     step = cfd.equations.semi_implicit_navier_stokes(
@@ -33,6 +37,7 @@ def finite_volumes():
         viscosity=1e-2,
         dt=0.02,
         grid=grid,
+        convect=lambda v: tuple(cfd.advection.advect_linear(u, v, 0.02) for u in v),
         pressure_solve=cfd.pressure.solve_fast_diag,
     )
 
