@@ -168,7 +168,7 @@ def is_short(program: Program) -> bool:
 
 def _elements(program: Program) -> float:
     """How many elements its equations compute; without end where that is not known before it runs."""
-    bodies = (body for eq in program.equations for body in eq.bodies)
+    bodies = (body for eq in program.equations for body in eq.running_bodies)
     shapes = [v.type.shape for eq in program.equations for v in eq.outputs]
     if any(eq.op in _OF_UNKNOWN_LENGTH for eq in program.equations) or any(
         isinstance(n, SymDim) for shape in shapes for n in shape
