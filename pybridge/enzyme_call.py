@@ -21,7 +21,7 @@ from jax.interpreters import ad, batching, mlir
 from . import eager, native, primitive, transforms
 from .emission import to_jax
 from .errors import EngineUnavailable, EnzymeError, NotDifferentiable
-from .frontend import devices
+from .frontend import devices, jaxprs
 from .functions.making import as_julia_error
 from .numerals import DTYPES
 from .pending import NoProgram, activated, expanded, values
@@ -155,7 +155,7 @@ for _p, _lower in ((enzyme_call_p, _lower_call), (enzyme_derivative_p, _lower_de
 
 def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program):
     results = call(program, *primals)
-    active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
+    active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     inexact = tuple(t.inexact for t in program.output_types)
     moving = iter(())
     if any(inexact):
@@ -165,7 +165,9 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Progr
         except NoProgram:
             return primitive.jvp_by_jax(program, active, primals, tangents)
         moving = iter(derivative(d, *primals, *(tangents[i] for i in active)))
-    return results, [next(moving) if i else _no_tangent(y) for i, y in zip(inexact, results, strict=True)]
+    return results, [
+        next(moving) if i else jaxprs.no_tangent(y) for i, y in zip(inexact, results, strict=True)
+    ]
 
 
 def _with_rules(program: Program, active: Sequence[int]) -> Program:
@@ -182,9 +184,9 @@ def _restricted(program: Program, kept: Sequence[bool]) -> Program:
 def _derivative_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, d: Derivative):
     n = d.count
     terms = []
-    if not all(map(_is_zero, tangents[n:])):
+    if not all(map(jaxprs.is_zero, tangents[n:])):
         terms.append(derivative(d, *primals[:n], *map(_instantiated, tangents[n:], primals[n:])))
-    moving = [i for i in range(n) if not _is_zero(tangents[i])]
+    moving = [i for i in range(n) if not jaxprs.is_zero(tangents[i])]
     if moving:
 
         def of_moving(*moved):
@@ -217,7 +219,7 @@ def _derivative_transpose(cotangents: Sequence[Any], *args, d: Derivative):
     n = d.count
     if any(map(ad.is_undefined_primal, args[:n])):
         raise NotDifferentiable(f"a derivative of {d.program.name} is linear in tangents alone")
-    given = [not _is_zero(ct) for ct in cotangents]
+    given = [not jaxprs.is_zero(ct) for ct in cotangents]
     if d.mode == "forward":
         program, origin = _restricted(d.program, given), _restricted(d.origin, given)
         back = replace(d, mode="reverse", program=program, origin=origin)
@@ -240,16 +242,8 @@ def _summed(x: Any, mark: tuple[bool, ...]) -> Any:
     return x.sum(shared) if shared else x
 
 
-def _no_tangent(y: Any) -> ad.Zero:
-    return ad.Zero(jax.typeof(y).to_tangent_aval())
-
-
-def _is_zero(tangent: Any) -> bool:
-    return type(tangent) is ad.Zero or getattr(tangent, "dtype", None) == jax.dtypes.float0
-
-
 def _instantiated(tangent: Any, primal: Any) -> Any:
-    return jnp.zeros(jnp.shape(primal), primal.dtype) if _is_zero(tangent) else tangent
+    return jnp.zeros(jnp.shape(primal), primal.dtype) if jaxprs.is_zero(tangent) else tangent
 
 
 ad.primitive_jvps[enzyme_call_p] = _call_jvp

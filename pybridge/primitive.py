@@ -146,7 +146,7 @@ def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, **how):
-    active = tuple(i for i, t in enumerate(tangents) if not _is_zero(t))
+    active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
     try:
         split = _split(program, active, execute != "xla")
@@ -168,7 +168,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
     )
     ys = known[: len(program.outputs)]
     rest = iter(moving)
-    return ys, [next(rest) if has else _no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)]
+    return ys, [
+        next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)
+    ]
 
 
 def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any], tangents: Sequence[Any]):
@@ -179,15 +181,7 @@ def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any]
         return to_jax(program)(*(by_place.get(i, x) for i, x in enumerate(primals)))
 
     ys, dots = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
-    return list(ys), [_no_tangent(y) if _is_zero(t) else t for y, t in zip(ys, dots, strict=True)]
-
-
-def _no_tangent(y: Any) -> ad.Zero:
-    return ad.Zero(jax.typeof(y).to_tangent_aval())
-
-
-def _is_zero(tangent: Any) -> bool:
-    return type(tangent) is ad.Zero or getattr(tangent, "dtype", None) == jax.dtypes.float0
+    return list(ys), [jaxprs.no_tangent(y) if jaxprs.is_zero(t) else t for y, t in zip(ys, dots, strict=True)]
 
 
 ad.primitive_jvps[julia_call_p] = _jvp
@@ -197,7 +191,7 @@ def _transpose(cotangents: Sequence[Any], *args, program, **how):
     linear = [i for i, x in enumerate(args) if ad.is_undefined_primal(x)]
     if not all(program.input_types[i].inexact for i in linear):
         raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
-    given = [i for i, ct in enumerate(cotangents) if not _is_zero(ct)]
+    given = [i for i, ct in enumerate(cotangents) if not jaxprs.is_zero(ct)]
     try:
         backward = transforms.transpose(program, linear, given, optimize=True)
     except NoProgram:

@@ -32,6 +32,16 @@ def is_float0(aval: Any) -> bool:
     return getattr(aval, "dtype", None) == float0
 
 
+def is_zero(tangent: Any) -> bool:
+    """Whether a tangent or cotangent that JAX gives to a primitive's rule is zero by its type."""
+    return type(tangent) is internals.Zero or is_float0(tangent)
+
+
+def no_tangent(y: Any) -> Any:
+    """The tangent of a value that has none."""
+    return internals.Zero(jax.typeof(y).to_tangent_aval())
+
+
 def is_inexact(aval: Any) -> bool:
     return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, np.inexact)
 

@@ -13,7 +13,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from .custom_rules import instantiated
-from .jaxprs import ClosedJaxpr, jaxpr_as_fun, traced
+from .jaxprs import ClosedJaxpr, is_zero, jaxpr_as_fun, traced
 
 linear_map_p = Primitive("linear_map")
 linear_map_p.multiple_results = True
@@ -66,7 +66,7 @@ def _jvp(
     dots = [instantiated(t, jax.typeof(x)) for t, x in zip(tangents, primals, strict=True)][residuals:]
     results = _bind(known, operands, call, transpose)
     moved = _bind(known, dots, call, transpose)
-    active = [i for i, t in enumerate(tangents[:residuals]) if not _is_zero(t)]
+    active = [i for i, t in enumerate(tangents[:residuals]) if not is_zero(t)]
     if active:
 
         def of_active(*values: Any) -> list[Any]:
@@ -76,10 +76,6 @@ def _jvp(
         _, others = jax.jvp(of_active, [known[i] for i in active], [tangents[i] for i in active])
         moved = [x + y for x, y in zip(moved, others, strict=True)]
     return results, moved
-
-
-def _is_zero(tangent: Any) -> bool:
-    return type(tangent) is ad.Zero or getattr(tangent, "dtype", None) == jax.dtypes.float0
 
 
 ad.primitive_jvps[linear_map_p] = _jvp

@@ -14,7 +14,7 @@ from jax.interpreters import ad, batching, mlir
 
 from .. import eager
 from ..errors import EngineUnavailable, NotDifferentiable
-from ..frontend import devices
+from ..frontend import devices, jaxprs
 from ..program import TensorType
 from . import making
 from .call import Call
@@ -69,20 +69,20 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call):
     results = bind(call, *primals)
     parts, moves = call.split(primals), call.split(tangents)
     terms = []
-    if moving := tuple(i for i, t in enumerate(moves[0]) if not _is_zero(t)):
+    if moving := tuple(i for i, t in enumerate(moves[0]) if not jaxprs.is_zero(t)):
         derivative = call.differentiated(moving)
         active = derivative.steps[-1].active
         mask = call.batched and (*call.batched, *(call.batched[i] for i in active))
         directions = [_instantiated(moves[0][i], parts[0][i]) for i in active]
         terms.append(bind(replace(derivative, batch=call.batch, batched=mask), *primals, *directions))
     for k in range(1, len(parts)):
-        if not all(map(_is_zero, moves[k])):
+        if not all(map(jaxprs.is_zero, moves[k])):
             group = list(map(_instantiated, moves[k], parts[k]))
             operands = [*parts[:k], group, *parts[k + 1 :]]
             terms.append(bind(call, *(x for part in operands for x in part)))
     sums = iter([functools.reduce(jnp.add, column) for column in zip(*terms, strict=True)])
     return results, [
-        next(sums) if terms and t.inexact else _no_tangent(y)
+        next(sums) if terms and t.inexact else jaxprs.no_tangent(y)
         for t, y in zip(call.results, results, strict=True)
     ]
 
@@ -96,7 +96,8 @@ def _transpose(cotangents: Sequence[Any], *operands, call: Call):
     backward, taken = call.transposed(group)
     masks = call.split(call.batched or [False] * len(operands))
     given = [
-        _zeros(t, call.batch) if _is_zero(ct) else ct for ct, t in zip(cotangents, call.results, strict=True)
+        _zeros(t, call.batch) if jaxprs.is_zero(ct) else ct
+        for ct, t in zip(cotangents, call.results, strict=True)
     ]
     mask = [b for k in taken for b in ([True] * len(given) if k is None else masks[k])]
     backward = replace(backward, batch=call.batch, batched=tuple(mask) if call.batched else ())
@@ -113,20 +114,12 @@ ad.primitive_transposes[julia_function_p] = _transpose
 
 
 def _instantiated(tangent: Any, primal: Any) -> Any:
-    return jnp.zeros(jnp.shape(primal), primal.dtype) if _is_zero(tangent) else tangent
+    return jnp.zeros(jnp.shape(primal), primal.dtype) if jaxprs.is_zero(tangent) else tangent
 
 
 def _zeros(type_: TensorType, batch: int | None) -> Any:
     lead = () if batch is None else (batch,)
     return jnp.zeros((*lead, *type_.shape), making.dtype_of(type_))
-
-
-def _no_tangent(y: Any) -> ad.Zero:
-    return ad.Zero(jax.typeof(y).to_tangent_aval())
-
-
-def _is_zero(tangent: Any) -> bool:
-    return type(tangent) is ad.Zero or getattr(tangent, "dtype", None) == jax.dtypes.float0
 
 
 # Batching: one call loops over the batch. Nested batches become one, as long as the product of their lengths.
