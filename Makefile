@@ -66,7 +66,7 @@ test:
 	+$(MAKE) test-oldest
 
 test-julia: .venv/julia.stamp
-	julia="$$($(BIN)/python -c 'from pybridge import julia; print(julia.find().require().executable)')"; \
+	julia="$$($(BIN)/python -c 'from pybridge.runtime import julia; print(julia.find().require().executable)')"; \
 	seq $(JOBS) | xargs -P $(JOBS) -I{} "$$julia" --startup-file=no julia/test/runtests.jl --part {}/$(JOBS)
 
 test-python: .venv/image.stamp

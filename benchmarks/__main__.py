@@ -1,7 +1,5 @@
 """`python -m benchmarks`, the same as `pybridge bench`."""
 
-import typer
+from .command import app
 
-from pybridge.benchmarking import bench
-
-typer.run(bench)
+app(prog_name="pybridge bench")

@@ -11,8 +11,8 @@ import jax
 import numpy as np
 
 import pybridge as pb
-from pybridge.compare._machine import machine
-from pybridge.compare._timing import interleaved
+from pybridge.comparison._machine import machine
+from pybridge.comparison._timing import interleaved
 
 from .case import OURS, Case
 from .results import Measured, Side

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pybridge as pb
-from pybridge.compare import count_equations
+from pybridge.comparison import count_equations
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parent / "demo-output"

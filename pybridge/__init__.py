@@ -1,37 +1,44 @@
 """pybridge: the bridge between JAX and Julia's automatic differentiation.
 
-Importing it starts nothing: Julia starts at the first use that needs it.
+Importing it starts nothing and imports no JAX: each name is imported when it is first used, and Julia starts
+at the first use that needs it.
 """
 
-from .bridge import bridge
-from .compare import Comparison, compare
-from .doctor import doctor
-from .errors import (
-    ArgumentError,
-    EngineUnavailable,
-    EnzymeError,
-    ForkedProcess,
-    JuliaError,
-    JuliaNotFound,
-    JuliaUnusable,
-    NotDifferentiable,
-    NotPicklable,
-    ProgramSyntaxError,
-    ProgramTypeError,
-    ProgramVersionError,
-    PyBridgeError,
-    SideEffectError,
-    TracingError,
-    UnknownOption,
-    UnsupportedJax,
-    UnsupportedPrimitive,
-)
-from .exporting import export
-from .functions import JuliaFunction, julia_function
-from .parser import parse
-from .program import Program
-from .tracing import trace
-from .transforms import Linearization
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api.bridge import bridge
+    from .api.doctor import doctor
+    from .api.export import export
+    from .comparison import Comparison, compare
+    from .errors import (
+        ArgumentError,
+        EngineUnavailable,
+        EnzymeError,
+        ForkedProcess,
+        JuliaError,
+        JuliaNotFound,
+        JuliaUnusable,
+        NotDifferentiable,
+        NotPicklable,
+        ProgramSyntaxError,
+        ProgramTypeError,
+        ProgramVersionError,
+        PyBridgeError,
+        SideEffectError,
+        TracingError,
+        UnknownOption,
+        UnsupportedJax,
+        UnsupportedPrimitive,
+    )
+    from .frontend.tracing import trace
+    from .functions import JuliaFunction, julia_function
+    from .ir.parser import parse
+    from .ir.program import Program
+    from .runtime.transforms import Linearization
 
 __all__ = [
     "ArgumentError",
@@ -64,3 +71,30 @@ __all__ = [
     "parse",
     "trace",
 ]
+
+_PLACES = {
+    "bridge": "api.bridge",
+    "doctor": "api.doctor",
+    "export": "api.export",
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "trace": "frontend.tracing",
+    "JuliaFunction": "functions",
+    "julia_function": "functions",
+    "parse": "ir.parser",
+    "Program": "ir.program",
+    "Linearization": "runtime.transforms",
+}
+"""The modules of the public names; those not here are exceptions."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = importlib.import_module(f"{__name__}.{_PLACES.get(name, 'errors')}")
+    value = globals()[name] = getattr(module, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

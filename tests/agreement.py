@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from pybridge.numerals import dtype_name
+from pybridge.ir.numerals import dtype_name
 
 # What may be lost: some units in the last place, an order more where a function and its derivative are
 # computed by different formulas.

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from pybridge.numerals import DTYPES, is_inexact
+from pybridge.ir.numerals import DTYPES, is_inexact
 
 Make = Callable[[np.random.Generator, str], np.ndarray]
 """Makes an input; the second argument is the dtype that the case is run at."""

@@ -9,7 +9,7 @@ from casekit import given, ints, real, rows
 from cases_linalg import spread_apart, well_conditioned
 from jax import lax
 
-from pybridge.frontend import internals
+from pybridge.frontend.adapter import internals
 
 ALL = "f32 f64 c64"
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from pybridge import julia
+from pybridge.runtime import julia
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "enzyme.md"

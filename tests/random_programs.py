@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from pybridge.numerals import COMPLEX, DTYPES, INTEGERS, integer_range
-from pybridge.primitives import TABLE
-from pybridge.program import Equation, Literal, Program, SymDim, TensorType, Var, constant_ref
+from pybridge.ir.numerals import COMPLEX, DTYPES, INTEGERS, integer_range
+from pybridge.ir.program import Equation, Program, constant_ref
+from pybridge.ir.schema import OPERATIONS
+from pybridge.ir.types import Literal, SymDim, TensorType, Var
 
 SYMBOLIC = st.sampled_from(["b", "2*b + 1", "floordiv(b, 2)", "b^2"]).map(SymDim)
 DIMS = st.one_of(st.integers(0, 7), SYMBOLIC)
@@ -64,10 +65,10 @@ def programs(draw, depth: int = 2, name: str | None = None) -> Program:
         return tuple(draw(st.lists(st.one_of(*choices), max_size=limit)))
 
     for _ in range(draw(st.integers(0, 4))):
-        op = draw(st.sampled_from(sorted(TABLE)))
+        op = draw(st.sampled_from(sorted(OPERATIONS)))
         operands = atoms(3)
         outputs = tuple(fresh(t) for t in draw(st.lists(TYPES, min_size=1, max_size=2)))
-        attrs = {attr: draw(_attribute(attr, depth)) for attr in TABLE[op].attrs}
+        attrs = {attr: draw(_attribute(attr, depth)) for attr in OPERATIONS[op].attributes}
         if op == "constant":
             attrs = draw(_constant(constants))
         equations.append(Equation(op, operands, outputs, attrs, draw(SOURCES)))

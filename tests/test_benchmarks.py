@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 from benchmarks import picture
 from benchmarks.case import GRAD, OURS, Requirement
 from benchmarks.claims import claims
+from benchmarks.command import app
 from benchmarks.measure import cold, error, measure
 from benchmarks.page import page, replace_short_table
 from benchmarks.report import lines, passed, table
 from benchmarks.results import Measured, Results, Side
 from benchmarks.rows import CASES
-from pybridge.cli import app
 
 MACHINE = {"date": "2026-01-01", "processor": "some, 2 cores"}
 
@@ -161,7 +161,7 @@ def test_short_table_goes_between_its_marks():
 
 def test_command_measures_a_row_in_a_process_of_its_own(tmp_path):
     target = tmp_path / "out.json"
-    done = CliRunner().invoke(app, ["bench", "scan-4", "--quick", "--threads", "1", "--json", str(target)])
+    done = CliRunner().invoke(app, ["scan-4", "--quick", "--threads", "1", "--json", str(target)])
     assert done.exit_code == 0, done.output
     (row,) = json.loads(target.read_text())["rows"]
     assert row["case"] == "scan-4" and row["agrees"] and row["threads"] == 1
@@ -170,6 +170,6 @@ def test_command_measures_a_row_in_a_process_of_its_own(tmp_path):
 
 @pytest.mark.parametrize("words", [["nothing-of-that-name"], ["--threads", "0"], ["--threads", "x"]])
 def test_command_refuses_what_does_not_exist(words):
-    done = CliRunner().invoke(app, ["bench", *words])
+    done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
     assert "UnknownOption" in done.output

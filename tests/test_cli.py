@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import pybridge as pb
-from pybridge.arguments import argument
-from pybridge.cli import app
+from pybridge.cli.app import app
+from pybridge.cli.arguments import argument
 
 MODULE = """
 import jax.numpy as jnp
@@ -209,3 +209,10 @@ def test_bounds_files_and_numbers(tmp_path):
     np.save(tmp_path / "x.npy", whole)
     np.testing.assert_array_equal(argument(f"@{tmp_path / 'x.npy'}", rng), whole)
     assert argument("3", rng) == 3 and argument("-1.5", rng) == -1.5
+
+
+def test_bench_is_for_a_checkout(tmp_path, monkeypatch, capfd):
+    assert CliRunner().invoke(app, ["bench", "--list"]).exit_code == 0
+    assert "scan-60" in capfd.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["bench", "--list"]).exit_code == 2

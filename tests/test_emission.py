@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from cases import CASES, by_op
 
-from pybridge.emission import to_jax
 from pybridge.errors import ArgumentError, NotDifferentiable, ProgramTypeError, UnsupportedPrimitive
-from pybridge.primitives import TABLE
-from pybridge.program import Equation, Literal, Program, TensorType, Var
-from pybridge.text import parse
-from pybridge.tracing import trace
+from pybridge.frontend.emission import to_jax
+from pybridge.frontend.primitives import SPECS
+from pybridge.frontend.tracing import trace
+from pybridge.ir.parser import parse
+from pybridge.ir.program import Equation, Program
+from pybridge.ir.types import Literal, TensorType, Var
 
 F32 = TensorType("f32", (2,))
 
@@ -91,7 +92,7 @@ def test_every_row_of_the_table_has_a_case():
     # of these has tests of its own.
     caseless = {"custom_vjp_tangent", "dim_size", "while_passes"}
     caseless |= {op for op in _SINCE_0_11 if not hasattr(jax.lax, op)}
-    assert {op for op in TABLE if not by_op(op)} == caseless
+    assert {op for op in SPECS if not by_op(op)} == caseless
 
 
 def test_cases_have_unique_names_and_reproducible_inputs():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pybridge as pb
-from pybridge import transforms
+from pybridge.runtime import transforms
 
 X = np.ones((3, 3), np.float32)
 
@@ -277,7 +277,7 @@ def test_constants_that_are_missing():
 
 
 def test_errors_out_of_julia_carry_kind_and_trace():
-    from pybridge import julia
+    from pybridge.runtime import julia
 
     with refused(pb.JuliaError, "no_such_request") as e:
         julia.request("no_such_request")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pybridge as pb
-from pybridge.compare import count_equations
+from pybridge.comparison import count_equations
 
 ROOT = Path(__file__).parent.parent
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from cases import CASES
 
-from pybridge import julia, transforms
-from pybridge.tracing import trace
+from pybridge.frontend.tracing import trace
+from pybridge.runtime import evaluation, julia
 
 # Units in the last place by which a sum or a special function may differ between two libraries, generously.
 TOLERANCE = {"f64": 1e-12, "c128": 1e-12, "f16": 3e-2, "bf16": 3e-2}
@@ -22,7 +22,7 @@ def test_julia_prints_and_computes_the_same(case):
         program = trace(case.f)(*args)
         assert julia.request("normalize", str(program), arguments=[]) == str(program)
         expected = jax.tree.leaves(jax.jit(case.f)(*map(jnp.asarray, args)))
-        found = transforms.evaluate(program, *args)
+        found = evaluation.evaluate(program, *args)
         for x, y, type_ in zip(expected, found, program.output_types, strict=True):
             assert (x.dtype, x.shape) == (y.dtype, y.shape)
             tolerance = TOLERANCE.get(type_.dtype, 2e-5) if type_.inexact else 0

@@ -9,16 +9,9 @@ import numpy as np
 import pytest
 
 from pybridge.errors import ProgramTypeError
-from pybridge.program import (
-    Equation,
-    Literal,
-    Program,
-    SymDim,
-    TensorType,
-    Var,
-    constant_ref,
-)
-from pybridge.tracing import trace
+from pybridge.frontend.tracing import trace
+from pybridge.ir.program import Equation, Program, constant_ref
+from pybridge.ir.types import Literal, SymDim, TensorType, Var
 
 F = TensorType("f32", (3,))
 X, Y, Z = Var(7, F), Var(4, F), Var(9, F)

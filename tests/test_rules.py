@@ -14,7 +14,7 @@ import pytest
 from agreement import assert_agree
 
 import pybridge as pb
-from pybridge.program import Program
+from pybridge.ir.program import Program
 
 X = np.random.default_rng(7).uniform(0.2, 1, (3, 4))
 V = np.random.default_rng(8).uniform(-1, 1, (3, 4))

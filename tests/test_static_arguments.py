@@ -13,7 +13,7 @@ import pytest
 from agreement import assert_agree
 
 import pybridge as pb
-from pybridge.static_arguments import static_arguments
+from pybridge.frontend.static_arguments import static_arguments
 
 X = np.linspace(0.5, 1.5, 3, dtype=np.float32)
 

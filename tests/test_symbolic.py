@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from jax import export
 
-from pybridge.dimensions import Dimensions
 from pybridge.errors import ArgumentError, ProgramTypeError
-from pybridge.program import SymDim, TensorType
-from pybridge.text import parse
-from pybridge.tracing import trace
+from pybridge.frontend.dimensions import Dimensions
+from pybridge.frontend.tracing import trace
+from pybridge.ir.parser import parse
+from pybridge.ir.types import SymDim, TensorType
 
 
 def spec(text: str, dtype=np.float32) -> jax.ShapeDtypeStruct:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from random_programs import programs
 
 from pybridge.errors import ProgramSyntaxError, ProgramTypeError, ProgramVersionError
-from pybridge.numerals import DTYPES, format_float, read_float
-from pybridge.program import Literal
-from pybridge.text import parse, parse_all
+from pybridge.ir.numerals import DTYPES, format_float, read_float
+from pybridge.ir.parser import parse, parse_all
+from pybridge.ir.types import Literal
 
 GOLDEN = """\
 pybridge 1

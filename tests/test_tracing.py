@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,14 +14,15 @@ from cases_control import clipped, counted, loopy, powered, scaled_sine, vjp_sym
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
-import pybridge.tracing
 from pybridge.errors import ArgumentError, SideEffectError, TracingError, UnsupportedPrimitive
-from pybridge.lowering import lower
-from pybridge.pending import RULE_ORDER
-from pybridge.primitives import LOWERINGS, TABLE
-from pybridge.program import Literal, Program, TensorType
-from pybridge.text import parse
-from pybridge.tracing import trace
+from pybridge.frontend.lowering import lower
+from pybridge.frontend.primitives import LOWERINGS, SPECS
+from pybridge.frontend.tracing import trace
+from pybridge.ir.deferred import RULE_ORDER
+from pybridge.ir.parser import parse
+from pybridge.ir.program import Program
+from pybridge.ir.schema import OPERATIONS
+from pybridge.ir.types import Literal, TensorType
 
 X = np.float32([[0.5, -1.0], [2.0, 0.25]])
 
@@ -145,7 +147,7 @@ def test_elementwise_operands_have_one_shape():
 
 def _assert_uniform(program):
     for eq in program.equations:
-        if TABLE[eq.op].elementwise:
+        if OPERATIONS[eq.op].elementwise:
             shapes = {a.type.shape for a in (*eq.inputs, *eq.outputs) if not isinstance(a, Literal)}
             assert len(shapes) == 1, eq
         for body in eq.bodies:
@@ -462,15 +464,13 @@ def test_the_users_own_exceptions_pass_through():
         trace(f)(X)
 
 
-def test_every_lax_name_belongs_to_one_row():
-    names = [name for row in TABLE.values() for name in row.lax_names]
+def test_every_lax_name_belongs_to_one_spec():
+    names = [name for spec in SPECS.values() for name in spec.lax_names]
     assert len(names) == len(set(names)) == len(LOWERINGS)
 
 
 def test_the_documentation_lists_the_table():
-    from pathlib import Path
-
-    text = (Path(pybridge.tracing.__file__).parent.parent / "docs" / "program.md").read_text()
+    text = (Path(__file__).parent.parent / "docs" / "program.md").read_text()
     table = text.split("| primitive |")[1].split("\n\n")[0]
     documented = {op for line in table.splitlines()[2:] for op in line.split("|")[1].split()}
-    assert documented == set(TABLE)
+    assert documented == set(OPERATIONS) == set(SPECS)

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 USE = """
 import jax.numpy as jnp, numpy as np
 import pybridge as pb
-from pybridge import julia
+from pybridge.runtime import julia
 
 assert pb.__file__.startswith({place!r}), pb.__file__
 program = pb.trace(lambda x, a: jnp.sin(a * x) ** 2 / a)(np.ones(3, np.float32), np.float32(2))
@@ -69,7 +69,7 @@ def test_the_wheel_works_where_nothing_else_is(wheel, tmp_path):
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     package = _run(place / "bin" / "python", "-c", USE.format(place=str(place)), cwd=tmp_path)
     assert package.strip().startswith(str(place))
-    command = "import pybridge.cli; pybridge.cli.app(['show', 'math:sqrt'])"
+    command = "import pybridge.cli.app; pybridge.cli.app.app(['show', 'math:sqrt'])"
     shown = subprocess.run(
         [place / "bin" / "python", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
     )

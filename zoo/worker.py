@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import pybridge as pb
-from pybridge.compare._machine import machine
+from pybridge.comparison._machine import machine
 
 from .problem import Problem
 from .results import Derivative, Result

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import PyBridgeError
-from ..program import Program
+from ..ir.program import Program
 
 
 @dataclass(frozen=True)

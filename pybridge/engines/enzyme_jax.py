@@ -8,9 +8,9 @@ from typing import Any
 
 import jax
 
-from ..emission import to_jax
 from ..errors import EngineUnavailable, PyBridgeError
-from ..program import Program
+from ..frontend.emission import to_jax
+from ..ir.program import Program
 from .engine import Engine, Options
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..emission import to_jax
-from ..program import Program
+from ..frontend.emission import to_jax
+from ..ir.program import Program
 from .engine import Engine, Options
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import julia
 from ..errors import PyBridgeError
-from ..primitive import call
-from ..program import Program
+from ..ir.program import Program
+from ..runtime import julia
+from ..runtime.julia_call import call
 from .engine import Engine, Options
 
 

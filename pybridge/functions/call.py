@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..errors import NotDifferentiable
-from ..program import TensorType
-from .origin import Origin
+from ..ir.types import TensorType
+from .source import Source
 
 Kind = Literal["forward", "reverse"]
 
@@ -29,7 +29,7 @@ class Function:
     """A Julia function as the user asked for it."""
 
     name: str
-    origin: Origin
+    source: Source
     jvp: str | None
     vjp: str | None
     inplace: bool
@@ -143,7 +143,7 @@ class Call:
             f"batched m{''.join(str(int(b)) for b in self.batched or [False] * len(self.operands))}",
             *rules,
         ]
-        return "\n".join(lines) + "\n\n" + f.origin.code
+        return "\n".join(lines) + "\n\n" + f.source.code
 
 
 def forward(step: Step) -> Step:
@@ -157,8 +157,8 @@ def reverse(step: Step) -> Step:
 def describe(f: Function, arguments: str) -> list[str]:
     return [
         f"name {f.name}",
-        f"source {f.origin.kind} {f.origin.word}",
-        f"digest {f.origin.digest}",
+        f"source {f.source.kind} {f.source.word}",
+        f"digest {f.source.digest}",
         f"inplace {int(f.inplace)}",
         f"inputs {f.inputs}",
         f"arguments {arguments}",

@@ -12,12 +12,11 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from .. import eager
 from ..errors import EngineUnavailable, NotDifferentiable
-from ..frontend import devices, jaxprs
-from ..program import TensorType
-from . import making
+from ..frontend.adapter import devices, eager, jaxprs
+from ..ir.types import TensorType
 from .call import Call
+from .compile import as_julia_error, dtype_of, lower
 
 julia_function_p = Primitive("julia_function")
 julia_function_p.multiple_results = True
@@ -36,7 +35,7 @@ def _impl(*operands, call):
         # waits, because an error has to come from here, where it can be made a JuliaError
         return jax.block_until_ready(eager.run(julia_function_p, operands, call.function.name, call=call))
     except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
-        error = making.as_julia_error(failure)
+        error = as_julia_error(failure)
         if error is None:
             raise
         raise error from None
@@ -45,13 +44,13 @@ def _impl(*operands, call):
 @julia_function_p.def_abstract_eval
 def _abstract_eval(*avals, call):
     lead = () if call.batch is None else (call.batch,)
-    return [devices.result_aval((*lead, *t.shape), making.dtype_of(t), avals) for t in call.results]
+    return [devices.result_aval((*lead, *t.shape), dtype_of(t), avals) for t in call.results]
 
 
 def _on_cpu(ctx, *operands, call):
     if devices.is_export(ctx):
         raise EngineUnavailable(f"{call.function.name} is a Julia function, which no export can hold")
-    return making.lower(ctx, call, operands)
+    return lower(ctx, call, operands)
 
 
 def _elsewhere(ctx, *operands, call):
@@ -73,11 +72,11 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call):
         derivative = call.differentiated(moving)
         active = derivative.steps[-1].active
         mask = call.batched and (*call.batched, *(call.batched[i] for i in active))
-        directions = [_instantiated(moves[0][i], parts[0][i]) for i in active]
+        directions = [jaxprs.instantiated(moves[0][i], parts[0][i]) for i in active]
         terms.append(bind(replace(derivative, batch=call.batch, batched=mask), *primals, *directions))
     for k in range(1, len(parts)):
         if not all(map(jaxprs.is_zero, moves[k])):
-            group = list(map(_instantiated, moves[k], parts[k]))
+            group = list(map(jaxprs.instantiated, moves[k], parts[k]))
             operands = [*parts[:k], group, *parts[k + 1 :]]
             terms.append(bind(call, *(x for part in operands for x in part)))
     sums = iter([functools.reduce(jnp.add, column) for column in zip(*terms, strict=True)])
@@ -113,13 +112,9 @@ ad.primitive_jvps[julia_function_p] = _jvp
 ad.primitive_transposes[julia_function_p] = _transpose
 
 
-def _instantiated(tangent: Any, primal: Any) -> Any:
-    return jnp.zeros(jnp.shape(primal), primal.dtype) if jaxprs.is_zero(tangent) else tangent
-
-
 def _zeros(type_: TensorType, batch: int | None) -> Any:
     lead = () if batch is None else (batch,)
-    return jnp.zeros((*lead, *type_.shape), making.dtype_of(type_))
+    return jnp.zeros((*lead, *type_.shape), dtype_of(type_))
 
 
 # Batching: one call loops over the batch. Nested batches become one, as long as the product of their lengths.

@@ -13,8 +13,8 @@ import jax
 from jax.tree_util import default_registry
 
 from ..errors import ArgumentError
-from ..numerals import dtype_name
-from ..program import TensorType
+from ..ir.numerals import dtype_name
+from ..ir.types import TensorType
 
 _NAME = re.compile(r"[^\W\d]\w*!?")
 

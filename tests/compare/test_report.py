@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import pybridge as pb
-from pybridge.compare import count_equations
-from pybridge.compare._timing import interleaved
+from pybridge.comparison import count_equations
+from pybridge.comparison._timing import interleaved
 from pybridge.engines import ENGINES
 
 AFTER_JULIA = """

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from pybridge import Program
 from pybridge.engines import Engine
-from pybridge.program import Literal, Var
+from pybridge.ir.types import Literal, Var
 
 
 @jax.custom_jvp

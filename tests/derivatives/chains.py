@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 
-from pybridge import transforms
-from pybridge.program import Equation, Literal, Program, TensorType, Var
+from pybridge.ir.program import Equation, Program
+from pybridge.ir.types import Literal, TensorType, Var
+from pybridge.runtime import transforms
 
 SCALAR = TensorType("f64")
 LENGTHS = 10_000, 20_000

@@ -20,7 +20,7 @@ from cases import CASES
 from cases_control import scaled_sine
 
 import pybridge as pb
-from pybridge import transforms
+from pybridge.runtime import transforms
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """Compiling takes most of the time, and what is compiled here runs once or twice."""

@@ -9,9 +9,9 @@ from cases import CASES
 from harness import FULL
 
 import pybridge as pb
-from pybridge import rules, transforms
-from pybridge.pending.activity import BY_THE_FIRST, IF_COMPLEX, ONE_BY_ONE, WITHOUT_TANGENT, moving
-from pybridge.primitives import TABLE
+from pybridge.ir.deferred.activity import BY_THE_FIRST, IF_COMPLEX, ONE_BY_ONE, WITHOUT_TANGENT, moving
+from pybridge.ir.schema import OPERATIONS
+from pybridge.runtime import rules, transforms
 
 OPS = list(dict.fromkeys(case.op for case in CASES))
 
@@ -69,7 +69,7 @@ def test_the_primitives_without_tangents_are_those_of_julia():
     """Others of Julia's have no inexact results and need no mention."""
     without = {name for name, rule in rules.jaxprad_rules().items() if rule.zero}
     assert without >= WITHOUT_TANGENT
-    assert TABLE.keys() >= WITHOUT_TANGENT | IF_COMPLEX | ONE_BY_ONE | BY_THE_FIRST
+    assert OPERATIONS.keys() >= WITHOUT_TANGENT | IF_COMPLEX | ONE_BY_ONE | BY_THE_FIRST
     others = [case for case in CASES if case.op in without - WITHOUT_TANGENT]
     assert others and not any(map(has_inexact_result, others))
 

@@ -9,9 +9,9 @@ from cases import CASES, by_op
 from harness import FULL, NARROW, check, check_all, check_narrow, check_native, refuses_forward_mode
 
 import pybridge as pb
-from pybridge import julia
-from pybridge.program import Program
-from pybridge.text import parse_all
+from pybridge.ir.parser import parse_all
+from pybridge.ir.program import Program
+from pybridge.runtime import julia
 
 OPS = list(dict.fromkeys(case.op for case in CASES))
 NARROW_OPS = list(dict.fromkeys(case.op for case in NARROW))

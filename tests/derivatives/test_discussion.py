@@ -15,7 +15,8 @@ import pytest
 from agreement import assert_agree
 
 import pybridge as pb
-from pybridge.program import Literal, Program
+from pybridge.ir.program import Program
+from pybridge.ir.types import Literal
 
 
 def f1(x1, x2):

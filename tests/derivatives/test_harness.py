@@ -11,7 +11,7 @@ from casekit import Case, real
 from harness import check, check_all
 
 import pybridge as pb
-from pybridge import transforms
+from pybridge.runtime import evaluation, transforms
 
 FACTOR = 1 + 1e-9
 
@@ -63,7 +63,7 @@ def test_a_program_that_is_wrong_is_seen(name, monkeypatch):
 
 
 def test_a_changed_input_is_seen(monkeypatch):
-    evaluate = transforms.evaluate
+    evaluate = evaluation.evaluate
 
     def careless(program, *arrays):
         results = evaluate(program, *arrays)
@@ -71,7 +71,7 @@ def test_a_changed_input_is_seen(monkeypatch):
         arrays[0].ravel()[0] += 1
         return results
 
-    monkeypatch.setattr(transforms, "evaluate", careless)
+    monkeypatch.setattr(evaluation, "evaluate", careless)
     with pytest.raises(AssertionError):
         check(wrong(jnp.sin))
 

@@ -18,7 +18,7 @@ from recipe_control import UNMAPPED, WHOLE_ONLY
 from recipes import Recipe, inputs_of, recipes, run
 
 import pybridge as pb
-from pybridge import transforms
+from pybridge.runtime import evaluation, transforms
 
 EXAMPLES = int(os.environ.get("PYBRIDGE_EXAMPLES", "0"))
 PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
@@ -121,13 +121,13 @@ def _check_programs(example: Example, expected: dict) -> None:
     for name, program in programs.items():
         _check_text(program)
         assert_agree(
-            transforms.evaluate(program, *arguments[name]), expected[name], f"Julia's {name}", TOLERANCE
+            evaluation.evaluate(program, *arguments[name]), expected[name], f"Julia's {name}", TOLERANCE
         )
         shorter = program.optimize()
         _check_text(shorter)
         assert shorter.equation_count() <= program.equation_count(), name
         assert_agree(
-            transforms.evaluate(shorter, *arguments[name]), expected[name], f"optimised {name}", TOLERANCE
+            evaluation.evaluate(shorter, *arguments[name]), expected[name], f"optimised {name}", TOLERANCE
         )
     _check_nested(example, programs, expected)
     if example.forward:
@@ -148,7 +148,7 @@ def _check_nested(example: Example, programs: dict, expected: dict) -> None:
     active = range(n)
     hvp = transforms.jvp(vjp, active)
     _check_text(hvp)
-    found = transforms.evaluate(hvp, *example.x, *example.ct, *example.dx)
+    found = evaluation.evaluate(hvp, *example.x, *example.ct, *example.dx)
     assert_agree(found, (*expected["vjp"], *expected["hvp"]), "Julia's hvp", TOLERANCE)
     reverse = transforms.vjp(vjp, active)
     nested = [reverse] if not example.forward else [reverse, transforms.vjp(programs["jvp"], active)]
@@ -156,7 +156,7 @@ def _check_nested(example: Example, programs: dict, expected: dict) -> None:
         _check_text(program)
         _check_text(program.optimize())
     w = [np.cos(1 + np.arange(x.size)).reshape(x.shape) for x in example.x]
-    pulled = transforms.evaluate(reverse.optimize(), *example.x, *example.ct, *w)
+    pulled = evaluation.evaluate(reverse.optimize(), *example.x, *example.ct, *w)
     _assert_adjoint(w, expected["hvp"], pulled, example.dx)
 
 
@@ -175,11 +175,11 @@ def _check_transpose(example: Example, p: pb.Program) -> None:
     r = lin.residuals
     _check_text(lin.known)
     _check_text(lin.linear)
-    residuals = transforms.evaluate(lin.known, *example.x)[len(p.outputs) :]
+    residuals = evaluation.evaluate(lin.known, *example.x)[len(p.outputs) :]
     assert len(residuals) == r
     v = [ct for ct, has in zip(example.ct, lin.has_tangent, strict=True) if has]
-    ju = transforms.evaluate(lin.linear, *residuals, *example.dx)
+    ju = evaluation.evaluate(lin.linear, *residuals, *example.dx)
     backward = transforms.transpose(lin.linear, range(r, r + len(example.x)))
     _check_text(backward)
-    jtv = transforms.evaluate(backward, *residuals, *v)
+    jtv = evaluation.evaluate(backward, *residuals, *v)
     _assert_adjoint(v, ju, jtv, example.dx)

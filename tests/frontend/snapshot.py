@@ -25,7 +25,7 @@ from cases import CASES
 from jax.extend.core import jaxprs_in_params
 from jax.interpreters import ad
 
-from pybridge.frontend import internals, registry
+from pybridge.frontend.adapter import internals, registry
 
 FOLDER = Path(__file__).parent / "snapshots"
 

@@ -12,9 +12,9 @@ import jax
 import pytest
 
 import pybridge as pb
-from pybridge.frontend import internals
+from pybridge.frontend.adapter import internals
 
-doctor = importlib.import_module("pybridge.doctor")  # `pybridge.doctor` is the function
+doctor = importlib.import_module("pybridge.api.doctor")  # `pybridge.api.doctor` is the function
 
 PACKAGE = Path(pb.__file__).parent
 

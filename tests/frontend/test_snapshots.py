@@ -8,7 +8,7 @@ import jax
 import pytest
 import snapshot
 
-from pybridge.primitives import DECOMPOSITIONS, LOWERINGS
+from pybridge.frontend.primitives import DECOMPOSITIONS, LOWERINGS
 
 KNOWN = LOWERINGS.keys() | DECOMPOSITIONS.keys()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pybridge import julia
+from pybridge.runtime import julia
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pybridge import julia
-from pybridge.julia import juliacall_choice
+from pybridge.runtime import julia
+from pybridge.runtime.julia import juliacall_choice
 
 from .test_processes import CHURN, run
 
@@ -35,7 +35,7 @@ class Host:
 
 
 EMBEDDING = """
-from pybridge.julia import juliacall_choice
+from pybridge.runtime.julia import juliacall_choice
 juliacall_choice.fits = lambda julia: False
 """
 
@@ -53,7 +53,7 @@ PRELUDE = f"""
 import jax, jax.numpy as jnp
 jax.config.update("jax_enable_x64", True)
 import pybridge as pb
-from pybridge import julia
+from pybridge.runtime import julia
 CODE = {CHURN!r} + '''
 collected(x) = (z = [x .+ k for k in 1:100]; GC.gc(false); sum(sum, z))
 throws(x) = x[1] > 0 ? error("in the dark") : sum(x)

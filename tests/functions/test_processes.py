@@ -8,7 +8,7 @@ import textwrap
 import processes
 import pytest
 
-from pybridge import julia
+from pybridge.runtime import julia
 
 SECONDS = float(os.environ.get("PYBRIDGE_STRESS_SECONDS", "5"))
 
@@ -66,7 +66,7 @@ OBJECTS = """
 @pytest.mark.pythoncall
 @pytest.mark.parametrize("order", ["juliacall first", "pybridge first"])
 def test_julia_objects_of_juliacalls(shared, order):
-    imports = ["import juliacall", "from pybridge import julia; julia.start(); import juliacall"]
+    imports = ["import juliacall", "from pybridge.runtime import julia; julia.start(); import juliacall"]
     first, second = (imports[0], "") if order == "juliacall first" else ("", imports[1])
     derivatives = julia.find().require().enzyme is not None
     code = OBJECTS.format(first=first, second=second, derivatives=derivatives)
@@ -89,7 +89,7 @@ STRESS = """
     import jax, jax.numpy as jnp
     jax.config.update("jax_enable_x64", True)
     import pybridge as pb
-    from pybridge import julia
+    from pybridge.runtime import julia
     CODE = {churn!r} + '''
     function churn_vjp((x,), ct)
         h = 1e-6

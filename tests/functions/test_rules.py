@@ -9,7 +9,7 @@ import pytest
 from jax.test_util import check_grads
 
 import pybridge as pb
-from pybridge import julia
+from pybridge.runtime import julia
 
 X = np.array([0.3, -1.2, 2.0])
 

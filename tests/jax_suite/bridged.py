@@ -19,8 +19,8 @@ from jax._src import test_util as jtu
 from jax.extend.core import Literal
 
 import pybridge as pb
-from pybridge.frontend import jaxprs
-from pybridge.primitive import julia_call_p
+from pybridge.frontend.adapter import jaxprs
+from pybridge.runtime.julia_call import julia_call_p
 
 _TRANSFORMATIONS = ("grad", "value_and_grad", "jacfwd", "jacrev", "jacobian", "hessian")
 _AT_A_POINT = ("jvp", "vjp", "linearize", "linear_transpose")

@@ -16,8 +16,8 @@ from pathlib import Path
 import jax
 import pytest
 
-from pybridge import native
-from pybridge.primitive import julia_call_p
+from pybridge.runtime import native
+from pybridge.runtime.julia_call import julia_call_p
 
 from . import apart, bridged
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pybridge.julia.apt_sources import Source, debian_mirrors, parse_deb822, parse_list, read
+from pybridge.runtime.julia.apt_sources import Source, debian_mirrors, parse_deb822, parse_list, read
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 ONE_LINE = f"""

@@ -10,7 +10,7 @@ import pytest
 
 from .processes import Python
 
-DOCTOR = "from pybridge.doctor import doctor; report = doctor(); print(report.json())"
+DOCTOR = "from pybridge.api.doctor import doctor; report = doctor(); print(report.json())"
 NAMES = ["Julia", "start", "JaxprAD", "PythonCall", "Enzyme.jl", "jax", "juliacall", "enzyme-ad"]
 NAMES += [f"engine {name}" for name in ("transpose", "enzyme", "jax", "enzyme-jax")]
 PLACES = ["PYBRIDGE_JULIA", "started by juliacall", "juliacall's choice", "PATH"]
@@ -72,7 +72,7 @@ def test_a_package_that_does_not_load(python: Python, tmp_path: Path) -> None:
 
 def test_a_doctor_that_stumbles_still_reports(python: Python) -> None:
     said = python.run("""
-        from pybridge.doctor import Row, _safely
+        from pybridge.api.doctor import Row, _safely
         def stumble():
             yield Row("first", "ok", "seen")
             raise RuntimeError("stumbled")
@@ -86,7 +86,7 @@ def test_a_doctor_that_stumbles_still_reports(python: Python) -> None:
 def test_it_prints(form: str, python: Python) -> None:
     said = python.with_no_choice.with_(PATH="/nonexistent", COLUMNS="200").run(f"""
         import io, rich.console
-        from pybridge.doctor import doctor
+        from pybridge.api.doctor import doctor
         def render(report):
             console = rich.console.Console(file=io.StringIO(), width=200)
             console.print(report)

@@ -10,7 +10,7 @@ from .processes import Python, ended
 EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "20"))
 IN_FLIGHT = """
     import sys, threading, time
-    from pybridge.julia import request
+    from pybridge.runtime.julia import request
     request("echo")
     # a daemon thread's request is running when the main thread leaves
     threading.Thread(target=request, args=("loop",), kwargs={"arguments": ["60"]}, daemon=True).start()
@@ -33,7 +33,7 @@ def test_many_exits_with_a_request_in_flight(python: Python) -> None:
 def test_an_exit_while_julia_is_starting(python: Python) -> None:
     python.run("""
         import threading, time
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         threading.Thread(target=request, args=("echo",), daemon=True).start()
         time.sleep(0.6)
     """).fine()
@@ -42,7 +42,7 @@ def test_an_exit_while_julia_is_starting(python: Python) -> None:
 def test_a_status_and_buffered_output_survive(python: Python) -> None:
     said = python.run("""
         import sys
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         request("echo")
         print("x" * 100_000)
         sys.exit(5)
@@ -52,7 +52,7 @@ def test_a_status_and_buffered_output_survive(python: Python) -> None:
 
 def test_an_uncaught_exception_is_told(python: Python) -> None:
     said = python.run("""
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         request("echo")
         raise LookupError("told")
     """)
@@ -63,7 +63,7 @@ def test_requests_after_the_exit_hook_are_refused(python: Python) -> None:
     said = python.run("""
         import atexit
         import pybridge.errors as e
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         def late():
             try:
                 request("echo")
@@ -80,7 +80,7 @@ def test_julias_own_exit_hooks_run(python: Python, tmp_path) -> None:
     python.run(
         """
         import sys
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         request("atexit", sys.argv[1])
         """,
         str(mark),

@@ -9,7 +9,7 @@ import pytest
 
 from .processes import ECHO, Python, ended
 
-ASK = "from pybridge.julia import request; print(request('version'))"
+ASK = "from pybridge.runtime.julia import request; print(request('version'))"
 
 
 def _precompiled(depot: Path) -> dict[Path, bytes]:
@@ -68,7 +68,7 @@ def test_a_package_that_does_not_load_is_an_error_and_can_be_mended(python: Pyth
         """
         import os, pathlib, sys
         import pybridge.errors as e
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         try:
             request("echo")
         except e.JuliaError as problem:
@@ -85,7 +85,7 @@ def test_a_package_that_does_not_load_is_an_error_and_can_be_mended(python: Pyth
 def test_the_users_active_project_stays_theirs(python: Python, tmp_path: Path) -> None:
     (tmp_path / "Project.toml").write_text("", encoding="utf-8")
     said = python.with_(JULIA_PROJECT=str(tmp_path)).run(
-        "from pybridge.julia import request; print(request('paths').splitlines()[1])"
+        "from pybridge.runtime.julia import request; print(request('paths').splitlines()[1])"
     )
     assert said.fine() == f"{tmp_path / 'Project.toml'}\n"
 
@@ -93,7 +93,7 @@ def test_the_users_active_project_stays_theirs(python: Python, tmp_path: Path) -
 def test_our_package_does_not_become_the_active_project(python: Python) -> None:
     python.without("JULIA_PROJECT").run("""
         from pathlib import Path
-        from pybridge.julia import request, status
+        from pybridge.runtime.julia import request, status
         active = Path(request("paths").splitlines()[1]).parent
         assert active == status().julia.project, active
     """).fine()
@@ -111,7 +111,9 @@ def test_a_folder_without_a_package_is_named(python: Python, tmp_path: Path) -> 
     assert said.code == 1 and "JuliaUnusable" in said.err and str(tmp_path) in said.err
 
 
-@pytest.mark.parametrize("start", ["from pybridge.julia import start; print(start().package.parent.parent)"])
+@pytest.mark.parametrize(
+    "start", ["from pybridge.runtime.julia import start; print(start().package.parent.parent)"]
+)
 def test_a_strange_path_to_the_package(start: str, python: Python, tmp_path: Path) -> None:
     package = tmp_path / 'a "strange" $name, with spaces' / "Echo"
     shutil.copytree(ECHO, package)

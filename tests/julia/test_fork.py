@@ -12,7 +12,7 @@ def test_a_forked_child_is_refused_by_name_and_ends_well(python: Python) -> None
         import os, sys, warnings
         warnings.simplefilter("ignore")  # Python 3.12 warns of forks with threads
         import pybridge.errors as e
-        from pybridge.julia import request, status
+        from pybridge.runtime.julia import request, status
         request("echo")
         child = os.fork()
         if child == 0:
@@ -34,7 +34,7 @@ def test_a_fork_while_another_thread_starts_julia(python: Python) -> None:
         import os, sys, threading, time, warnings
         warnings.simplefilter("ignore")
         import pybridge.errors as e
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         other = threading.Thread(target=request, args=("echo",))
         other.start()
         time.sleep(0.05)
@@ -55,7 +55,7 @@ def test_a_fork_while_another_thread_starts_julia(python: Python) -> None:
 def test_a_fork_before_the_first_use_is_no_matter(python: Python) -> None:
     python.run("""
         import os, sys
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         child = os.fork()
         if child == 0:
             sys.exit(7 if request("echo", "child") == "child" else 1)
@@ -70,7 +70,7 @@ def test_other_start_methods_work(method: str, python: Python, tmp_path) -> None
     script.write_text(
         """
 import multiprocessing, sys
-from pybridge.julia import request
+from pybridge.runtime.julia import request
 
 if __name__ == "__main__":
     request("echo")

@@ -6,7 +6,7 @@ from .processes import Python
 
 INTERRUPTED = """
     import os, signal, threading, time
-    from pybridge.julia import request
+    from pybridge.runtime.julia import request
 
     def interrupted(call, after=0.3):
         "Seconds from SIGINT to KeyboardInterrupt in `call`, made by the main thread."
@@ -57,7 +57,7 @@ def test_the_first_start_can_be_interrupted(python: Python, tmp_path) -> None:
     python.with_(JULIA_DEPOT_PATH=f"{tmp_path}:").run(
         INTERRUPTED
         + """
-    from pybridge.julia import find
+    from pybridge.runtime.julia import find
     find()  # so that the probing of Julia is over
     assert interrupted(lambda: request("echo"), 0.1) < 0.5
     assert request("echo", "next") == "next"

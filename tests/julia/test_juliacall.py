@@ -10,7 +10,7 @@ from .processes import Python
 
 WHERE = """
     import json
-    from pybridge.julia import find
+    from pybridge.runtime.julia import find
     found = find()
     julia = found.require()
     print(json.dumps([found.host, str(julia.executable), str(julia.project), julia.version]))
@@ -38,7 +38,7 @@ def test_juliacall_first(shared: Python) -> None:
         import juliacall
         julia = juliacall.newmodule("Test")
         assert julia.seval("1 + 1") == 2
-        from pybridge.julia import find, request, status
+        from pybridge.runtime.julia import find, request, status
         assert request("echo", "text") == "text"
         assert status().how == "attached" and find().host == "attached"
         for _ in range(5):
@@ -59,7 +59,7 @@ def test_juliacall_first(shared: Python) -> None:
 def test_pybridge_first(shared: Python) -> None:
     said = shared.run("""
         import threading
-        from pybridge.julia import request, status
+        from pybridge.runtime.julia import request, status
         assert request("echo", "text") == "text"
         assert status().how == "juliacall"
         import juliacall
@@ -81,7 +81,7 @@ def test_pybridge_first(shared: Python) -> None:
 def test_ctrl_c_with_juliacall_first(shared: Python) -> None:
     shared.run("""
         import juliacall, os, signal, threading, time
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         request("echo")
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         begun = time.monotonic()
@@ -100,7 +100,7 @@ def test_a_juliacall_without_signal_handlers_is_refused(shared: Python) -> None:
     shared.with_(PYTHON_JULIACALL_HANDLE_SIGNALS="no").run("""
         import juliacall
         import pybridge.errors as e
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         try:
             request("echo")
         except e.JuliaUnusable as problem:
@@ -116,7 +116,7 @@ def test_the_first_use_comes_from_another_thread_than_juliacalls(shared: Python)
     shared.run("""
         import juliacall, threading
         import pybridge.errors as e
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         said = []
         def use():
             try:
@@ -140,7 +140,7 @@ def test_juliacall_after_a_julia_without_pythoncall_is_a_clear_error(python: Pyt
         JULIA_LOAD_PATH="@:@stdlib"
     ).run("""
         import importlib.util
-        from pybridge.julia import find, request, status
+        from pybridge.runtime.julia import find, request, status
         request("echo")
         assert status().how == "embedded"
         try:

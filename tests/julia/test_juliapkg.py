@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pybridge import julia
+from pybridge.runtime import julia
 
 from .processes import CHECKOUT
 

@@ -17,7 +17,7 @@ WORK = {
         "assert float(jax.jit(jax.grad(lambda x: j.sum(j.sin(x @ x))))(j.eye(50))[0, 0]) != 0"
     ),
 }
-JULIA = "from pybridge.julia import request; assert request('collect') == '1000000'"
+JULIA = "from pybridge.runtime.julia import request; assert request('collect') == '1000000'"
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
@@ -47,7 +47,7 @@ def test_foreign_threads_in_kernels_while_the_control_thread_collects(python: Py
     """Echo's kernel allocates and collects on its own where this Julia can do that on foreign threads."""
     said = python.run("""
         import ctypes, threading, time
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         kernel = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)(int(request("kernel")))
         stop, counts, wrong = time.monotonic() + 4, [0] * 4, []
         def work(k):

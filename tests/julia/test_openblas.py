@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pybridge.julia import openblas
+from pybridge.runtime.julia import openblas
 
 AVX2 = {"sse2", "avx", "avx2", "fma"}
 

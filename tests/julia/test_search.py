@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from pybridge.errors import JuliaUnusable
-from pybridge.julia.probe import probe
+from pybridge.runtime.julia.probe import probe
 
 from .processes import Python
 
 ASK = """
     import pybridge.errors as e
-    from pybridge.julia import request, status
+    from pybridge.runtime.julia import request, status
     try:
         request("echo")
     except e.PyBridgeError as problem:
@@ -73,7 +73,7 @@ def test_no_julia_at_all(python: Python) -> None:
 def test_the_session_goes_on_after_no_julia(python: Python) -> None:
     python.run("""
         import os, pybridge.errors as e
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         setting = os.environ.get("PYBRIDGE_JULIA")
         os.environ["PYBRIDGE_JULIA"] = "/nonexistent/julia"
         try:
@@ -92,7 +92,7 @@ def test_the_session_goes_on_after_no_julia(python: Python) -> None:
 def test_an_explicit_setting_is_never_passed_over(python: Python, fake_julia: Callable[[str], Path]) -> None:
     fake = fake_julia('echo "julia version 1.0.5"')
     said = python.with_(PYBRIDGE_JULIA=str(fake)).run("""
-        from pybridge.julia import find
+        from pybridge.runtime.julia import find
         for step in find().steps:
             print(step.outcome)
     """)
@@ -101,7 +101,7 @@ def test_an_explicit_setting_is_never_passed_over(python: Python, fake_julia: Ca
 
 def test_the_order_and_the_reasons(python: Python) -> None:
     said = python.with_no_choice.run("""
-        from pybridge.julia import find
+        from pybridge.runtime.julia import find
         for step in find().steps:
             assert step.reason and (step.julia is None) == (step.outcome != "chosen")
             print(step.place)
@@ -125,7 +125,7 @@ def test_a_second_libjulia_is_refused_naming_both(python: Python, tmp_path: Path
         import ctypes, sys
         ctypes.CDLL(sys.argv[1])
         import pybridge.errors as e
-        from pybridge.julia import find, request
+        from pybridge.runtime.julia import find, request
         try:
             request("echo")
         except e.JuliaUnusable as problem:
@@ -141,7 +141,7 @@ def test_a_second_libjulia_is_refused_naming_both(python: Python, tmp_path: Path
 def test_a_setting_may_be_a_name_on_path(python: Python) -> None:
     python.run("""
         import os
-        from pybridge.julia import find
+        from pybridge.runtime.julia import find
         chosen = find().julia
         os.environ["PATH"] = f"{chosen.executable.parent}:{os.environ['PATH']}"
         os.environ["PYBRIDGE_JULIA"] = chosen.executable.name

@@ -12,8 +12,8 @@ def test_sigsegv_comes_back_from_faulthandler(thief: str, python: Python) -> Non
     python.run(
         """
         import faulthandler, signal, sys, time
-        from pybridge.julia import request
-        from pybridge.julia.signals import Action
+        from pybridge.runtime.julia import request
+        from pybridge.runtime.julia.signals import Action
         thief = sys.argv[1]
         if thief == "disabled after":
             faulthandler.enable()
@@ -42,7 +42,7 @@ def test_pythons_handlers_work_after_julias_start(python: Python) -> None:
         for name in names:
             signal.signal(getattr(signal, name), lambda n, frame: seen.append(signal.Signals(n).name))
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         request("echo")
         assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
         seen.clear()  # Julia was probed by child processes, which end with SIGCHLD
@@ -59,7 +59,7 @@ def test_pythons_handlers_work_after_julias_start(python: Python) -> None:
 def test_sigterm_still_ends_the_process(python: Python) -> None:
     said = python.run("""
         import os, signal, time
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         request("echo")
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(10)
@@ -69,7 +69,7 @@ def test_sigterm_still_ends_the_process(python: Python) -> None:
 
 def test_pytest_style_faulthandler_around_everything(python: Python) -> None:
     said = python.with_(PYTHONFAULTHANDLER="1").run("""
-        from pybridge.julia import request
+        from pybridge.runtime.julia import request
         for _ in range(20):
             request("collect")
     """)

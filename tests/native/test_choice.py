@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import pytest
 
 import pybridge as pb
-from pybridge import errors, native
+from pybridge import errors
+from pybridge.runtime import native
 
 X = jnp.linspace(0.1, 0.9, 6, dtype=jnp.float32)
 

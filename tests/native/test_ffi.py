@@ -11,7 +11,7 @@ import pytest
 from jax import lax
 
 import pybridge as pb
-from pybridge import native
+from pybridge.runtime import native
 
 RNG = np.random.default_rng(20261121)
 X = RNG.uniform(-1, 1, (2, 3)).astype(np.float32)

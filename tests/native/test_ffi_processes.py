@@ -27,7 +27,7 @@ IMPORTS = """
 import functools, sys, threading, time
 import jax, jax.numpy as jnp, numpy as np
 import pybridge as pb
-from pybridge import julia, native
+from pybridge.runtime import julia, native
 """
 
 

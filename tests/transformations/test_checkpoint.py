@@ -16,8 +16,8 @@ from jax.ad_checkpoint import checkpoint_name
 from jax.extend.core import jaxprs_in_params
 
 import pybridge as pb
-from pybridge import transforms
-from pybridge.numerals import DTYPES
+from pybridge.ir.numerals import DTYPES
+from pybridge.runtime import transforms
 
 RNG = np.random.default_rng(31)
 POLICIES = jax.checkpoint_policies

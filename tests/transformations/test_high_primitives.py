@@ -10,7 +10,7 @@ from agreement import assert_agree
 from jax import flatten_util, lax
 
 import pybridge as pb
-from pybridge.frontend import internals
+from pybridge.frontend.adapter import internals
 
 RNG = np.random.default_rng(73)
 X = jnp.asarray(np.sort(RNG.uniform(0.2, 1.8, (4,))))

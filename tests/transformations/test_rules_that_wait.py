@@ -13,10 +13,11 @@ from agreement import assert_agree
 from jax import lax
 
 import pybridge as pb
-from pybridge import enzyme_call, transforms
-from pybridge.lowering import lower
-from pybridge.pending import RULE_ORDER, activated, expanded, values
-from pybridge.program import Program
+from pybridge.engines.enzyme import call as enzyme_call
+from pybridge.frontend.lowering import lower
+from pybridge.ir.deferred import RULE_ORDER, activated, expanded, values
+from pybridge.ir.program import Program
+from pybridge.runtime import transforms
 
 SymbolicZero = jax.custom_derivatives.SymbolicZero
 X, Y = np.array([0.3, -0.4]), np.array([1.2, 0.5])

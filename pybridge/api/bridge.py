@@ -1,0 +1,87 @@
+"""`bridge`: a JAX function whose derivatives another engine makes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ..engines import ENGINES, Engine, Options
+from ..errors import UnknownOption
+from ..frontend.static_arguments import Argnames, Argnums, static_arguments
+from ..frontend.tracing import check_bound
+from .bridged import Bridged, Settings
+
+EXECUTES = ("auto", "xla", "julia")
+
+
+def bridge(
+    f: Callable | None = None,
+    *,
+    engine: str = "transpose",
+    execute: str = "auto",
+    static_argnums: Argnums = None,
+    static_argnames: Argnames = None,
+    while_bound: int | None = None,
+    explain: bool = False,
+) -> Callable:
+    """The function `f` with derivatives made by `engine`; all of JAX works on the result.
+
+    `f` takes and returns pytrees of arrays; it is traced once for each structure, shapes and dtypes of its
+    arguments. Also a decorator: `@bridge`, `@bridge(engine=...)`.
+
+    engine: "transpose" (Julia's JVP rules and transposition), "enzyme" (Enzyme.jl), "jax" (JAX's own),
+        "enzyme-jax" (the package enzyme-ad).
+    execute: "julia" compiles Programs in Julia to native kernels that XLA calls on the CPU, "xla" re-emits
+        them as lax operations; "auto" is native where every primitive of the Program has a kernel.
+    static_argnums, static_argnames: arguments that are not arrays but hashable values, for each of which `f`
+        is traced anew; by position (negative ones from the end) or by name, as for `jax.jit`.
+    while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; it
+        lets reverse mode through such loops. A loop that runs longer gives wrong derivatives.
+    explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
+
+    Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the
+    engine needs, and, at the first call with new shapes, what `trace` raises; with `execute="julia"`
+    UnsupportedPrimitive, as JAX compiles, for what has no native kernel.
+    """
+    if f is None:
+        return functools.partial(
+            bridge,
+            engine=engine,
+            execute=execute,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            while_bound=while_bound,
+            explain=explain,
+        )
+    chosen = _engine(engine)
+    options = Options(_execute(execute, chosen), explain)
+    check_bound(while_bound)
+    _check_function(f)
+    static = static_arguments(f, static_argnums, static_argnames)
+    return Bridged(f, Settings(chosen.name, options, static, while_bound))
+
+
+def _check_function(f: object) -> None:
+    if isinstance(f, staticmethod | classmethod):
+        kind = type(f).__name__
+        raise UnknownOption(f"bridge takes a function, got a {kind}: write @{kind} above @bridge")
+    if not callable(f):
+        raise UnknownOption(f"bridge takes a function, got {type(f).__name__}")
+
+
+def _engine(name: str) -> Engine:
+    if not isinstance(name, str) or name not in ENGINES:
+        raise UnknownOption(f"there is no engine {name!r}; there are {', '.join(map(repr, ENGINES))}")
+    return ENGINES[name]
+
+
+def _execute(name: str, engine: Engine) -> str:
+    if name not in EXECUTES:
+        raise UnknownOption(f"there is no execute mode {name!r}; there are {', '.join(map(repr, EXECUTES))}")
+    if name == "auto":
+        return "auto" if len(engine.executes) > 1 else engine.executes[0]
+    if name not in engine.executes:
+        raise UnknownOption(
+            f"engine {engine.name!r} cannot execute by {name!r}, only by {', '.join(engine.executes)}"
+        )
+    return name

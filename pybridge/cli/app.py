@@ -1,0 +1,268 @@
+"""The command `pybridge`. Exit status: 0 fine, 1 something failed or disagrees, 2 it was used wrongly."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from ..errors import PyBridgeError, UnknownOption
+
+if TYPE_CHECKING:
+    from ..ir.program import Program
+
+app = typer.Typer(
+    help="The bridge between JAX and Julia's automatic differentiation.",
+    epilog=(
+        "FUNCTION is module:function or path/to/file.py:function. ARGUMENTS are types for random numbers "
+        "(f32[32,64], f32[64]:0.5..2, i32[10]:0..5), numbers (1.5) or files (@x.npy); without any, the "
+        "function's attribute example_args or what its module's example_args(name) returns."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_WIDTH = 118  # of tables where the output is no terminal
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+_NUMBERS_TOO = {"ignore_unknown_options": True}  # -2 is an argument
+
+Function = Annotated[str, typer.Argument(metavar="FUNCTION", show_default=False)]
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENTS]...", show_default=False)]
+Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
+StaticArgnums = Annotated[
+    str | None,
+    typer.Option("--static-argnums", help="Positions, with commas between, of arguments that are no arrays."),
+]
+StaticArgnames = Annotated[
+    str | None, typer.Option("--static-argnames", help="Names, with commas between, of such arguments.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class Derivative(StrEnum):
+    """The derivative Programs that `show` knows."""
+
+    vjp = "vjp"
+    jvp = "jvp"
+    linearize = "linearize"
+
+
+@app.command()
+def doctor(
+    rules: Annotated[bool, typer.Option("--rules", help="Count transpose rules over JVP rules.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show what is available, what is missing, and what mends it."""
+    with _errors(debug):
+        if rules:
+            _show_rules()
+            return
+        from ..api.doctor import doctor as examine
+
+        report = examine()
+        _output().print(report)
+        raise typer.Exit(0 if report.healthy else 1)
+
+
+@app.command()
+def setup(
+    yes: Annotated[bool, typer.Option("--yes", help="Allow Debian's package, installed as root.")] = False,
+    image: Annotated[
+        bool, typer.Option(help="Compile JaxprAD into an old Julia's system image: minutes, once.")
+    ] = True,
+    debug: Debug = False,
+) -> None:
+    """Get a Julia if there is none, and prepare it."""
+    with _errors(debug):
+        from ..runtime import julia
+        from ..runtime.julia.installing import rich_progress
+
+        with rich_progress() as progress:
+            outcome = julia.setup(yes, progress, compiled=image)
+        typer.echo(f"Julia {outcome.julia.version} is ready: {outcome.how}")
+
+
+@app.command(context_settings=_NUMBERS_TOO)
+def show(
+    function: Function,
+    arguments: Arguments = None,
+    derivative: Annotated[Derivative | None, typer.Option(help="Of this, not of the function.")] = None,
+    optimize: Annotated[bool, typer.Option("--optimize", help="With fewer equations.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say if it runs natively, or why not.")] = False,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Print a function's Program, or that of a derivative."""
+    with _errors(debug):
+        from ..frontend.tracing import trace
+        from .arguments import example_arguments
+
+        f, args = example_arguments(function, arguments or [], seed)
+        program = trace(f, **_static(static_argnums, static_argnames))(*args)
+        match derivative:
+            case Derivative.vjp:
+                programs = [program.vjp()]
+            case Derivative.jvp:
+                programs = [program.jvp()]
+            case Derivative.linearize:
+                split = program.linearize()
+                programs = [split.known, split.linear]
+            case None:
+                programs = [program]
+        for made in programs:
+            shown = made.optimize() if optimize else made
+            typer.echo(str(shown), nl=False)
+            if explain:
+                typer.echo(f"# {_execution(shown)}")
+
+
+@app.command(context_settings=_NUMBERS_TOO)
+def compare(
+    function: Function,
+    arguments: Arguments = None,
+    engines: Annotated[str | None, typer.Option(help="Names with commas between; all by default.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the numbers to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write table and picture to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
+    rtol: Annotated[float | None, typer.Option(help="The relative error that is agreement.")] = None,
+    repeats: Annotated[int, typer.Option(help="Rounds of timing; 0 for none.")] = 10,
+    timeout: Annotated[float, typer.Option(help="Seconds for an engine with a process of its own.")] = 600.0,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Run every engine on a function. Status 1 if one disagrees, or one named by --engines fails."""
+    with _errors(debug):
+        from ..comparison import compare as run
+        from .arguments import example_arguments
+
+        f, args = example_arguments(function, arguments or [], seed)
+        named = _words(engines) if engines else None
+        with Console(stderr=True).status("comparing") as status:
+            result = run(
+                f,
+                *args,
+                engines=named,
+                seed=seed,
+                repeats=repeats,
+                timeout=timeout,
+                rtol=rtol,
+                progress=lambda doing: status.update(f"comparing: {doing}"),
+                **_static(static_argnums, static_argnames),
+            )
+        _output().print(result)
+        for path, write in ((json, result.save_json), (html, result.to_html), (plot, result.plot)):
+            if path is not None:
+                write(path)
+        failed = [name for name in named or [] if not result[name].ran or result[name].reasons]
+        raise typer.Exit(0 if result.agrees() and not failed else 1)
+
+
+@app.command(context_settings=_NUMBERS_TOO)
+def export(
+    function: Function,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    arguments: Arguments = None,
+    platforms: Annotated[str, typer.Option(help="Names with commas between.")] = "cpu,cuda,tpu",
+    vjp: Annotated[bool, typer.Option("--vjp", help="Its VJP: arguments, then cotangents.")] = False,
+    vjp_order: Annotated[int, typer.Option(help="Orders of derivatives to keep in the file.")] = 0,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Write a function as StableHLO for `jax.export.deserialize`, which needs neither pybridge nor Julia."""
+    with _errors(debug):
+        from ..api.export import export as run
+        from ..frontend.tracing import trace
+        from .arguments import example_arguments
+
+        f, args = example_arguments(function, arguments or [], seed)
+        names, static = _words(platforms), _static(static_argnums, static_argnames)
+        if vjp:
+            made = run(trace(f, **static)(*args).vjp().optimize(), names)()
+        else:
+            made = run(f, names, **static)(*args)
+        data = made.serialize(vjp_order=vjp_order)
+        output.write_bytes(data)
+        typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+)
+def bench(context: typer.Context) -> None:
+    """Measure native kernels beside JAX, in a checkout: `python -m benchmarks`, with the same options."""
+    with _errors(debug=False):
+        if not (Path("benchmarks") / "rows").is_dir():
+            raise UnknownOption("there are no benchmarks here: run it in a checkout of pybridge")
+    raise typer.Exit(subprocess.run([sys.executable, "-m", "benchmarks", *context.args]).returncode)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _static(argnums: str | None, argnames: str | None) -> dict[str, list]:
+    """The two options as `bridge` takes them, where they are given."""
+    given: dict[str, list] = {}
+    if argnums is not None:
+        if not re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*", argnums):
+            raise UnknownOption(f"--static-argnums takes numbers such as 1,-1, not {argnums!r}")
+        given["static_argnums"] = list(map(int, _words(argnums)))
+    if argnames is not None:
+        given["static_argnames"] = _words(argnames)
+    return given
+
+
+def _show_rules() -> None:
+    from ..runtime.rules import PAPER, count_rules
+
+    ours, jax = count_rules()
+    for count in (ours, jax):
+        typer.echo(
+            f"{count.name}: {count.transpose} transpose rules over {count.jvp} JVP rules, {count.share:.0%}"
+        )
+    typer.echo(f"The paper on JAX's reverse mode by transposition: about {PAPER:.0%}")
+
+
+def _execution(program: Program) -> str:
+    """How the Program runs on the CPU, as a comment of its text."""
+    from ..runtime.native import refusal
+
+    refused = refusal(program)
+    how = "as a native kernel" if refused is None else f"as XLA operations: {refused}"
+    return f"{program.name} runs {how}"
+
+
+def _output() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=_WIDTH)
+
+
+@contextlib.contextmanager
+def _errors(debug: bool) -> Iterator[None]:
+    """pybridge's own exceptions as a panel, and the exit status that they stand for."""
+    try:
+        yield
+    except PyBridgeError as error:
+        if debug:
+            raise
+        title = type(error).__name__
+        panel = Panel(Text(str(error)), title=title, title_align="left", border_style="red")
+        Console(stderr=True, width=None).print(panel)
+        raise typer.Exit(2 if isinstance(error, UnknownOption) else 1) from None

@@ -1,0 +1,131 @@
+"""Functions and example arguments named on a command line.
+
+A function is `module:function` or `path/to/file.py:function`. Its arguments are, in this order of preference,
+
+- given on the command line, each as a type (`f32[32,64]` for seeded normal random numbers, `f32[64]:0.5..2`
+  for uniform ones
+  between bounds, `i32[10]:0..5`), as a number (`1.5`, `3`, `-2`), or as a file (`@x.npy`);
+- the function's attribute `example_args`, a tuple or a function without arguments that returns one;
+- what the module's function `example_args(name)` returns for the function's name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, UnknownOption
+from ..ir.numerals import DTYPES, INTEGERS
+
+_TYPE = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<shape>[\d,\s]*)\](?::(?P<low>[^.]\S*?)\.\.(?P<high>\S+))?")
+
+
+def load_function(name: str) -> tuple[Callable, ModuleType]:
+    """The function that `name` means, and its module. Raises UnknownOption where there is none."""
+    place, colon, attribute = name.rpartition(":")
+    if not colon or not place or not attribute:
+        raise UnknownOption(f"{name!r} names no function; write module:function or path/to/file.py:function")
+    module = _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise UnknownOption(f"{place} has no {attribute!r}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise UnknownOption(f"{attribute} of {place} is a {type(found).__name__}, no function")
+    return found, module
+
+
+def example_arguments(name: str, specs: Sequence[str], seed: int) -> tuple[Callable, tuple]:
+    """The function and arguments for it, by the rules above."""
+    f, module = load_function(name)
+    if specs:
+        return f, tuple(argument(spec, np.random.default_rng([seed, i])) for i, spec in enumerate(specs))
+    given = getattr(f, "example_args", None)
+    if given is not None:
+        return f, tuple(given() if callable(given) else given)
+    offer = getattr(module, "example_args", None)
+    if callable(offer):
+        return f, tuple(offer(name.rpartition(":")[2]))
+    raise UnknownOption(
+        f"no arguments for {name}: give types such as f32[32,64], or give the function an attribute "
+        "`example_args` or its module a function `example_args(name)`"
+    )
+
+
+def argument(spec: str, rng: np.random.Generator) -> Any:
+    """The argument that one word of the command line means. Raises UnknownOption for a word that means
+    none.
+    """
+    if spec.startswith("@"):
+        return _from_file(Path(spec[1:]))
+    if match := _TYPE.fullmatch(spec):
+        return _random(spec, match, rng)
+    for number in (int, float, complex):
+        try:
+            return number(spec)
+        except ValueError:
+            continue
+    raise UnknownOption(
+        f"{spec!r} is no argument: write a type such as f32[32,64] or f32[64]:0.5..2, a number, or @file.npy"
+    )
+
+
+def _random(spec: str, match: re.Match[str], rng: np.random.Generator) -> np.ndarray:
+    name = match["dtype"]
+    if name not in DTYPES:
+        raise UnknownOption(f"{spec!r}: there is no dtype {name!r}; there are {', '.join(DTYPES)}")
+    dtype = DTYPES[name]
+    shape = tuple(int(n) for n in match["shape"].replace(" ", "").split(",") if n)
+    try:
+        low, high = (float(match[part]) if match[part] else None for part in ("low", "high"))
+    except ValueError:
+        raise UnknownOption(f"{spec!r}: bounds are numbers, as in f32[64]:0.5..2") from None
+    if name == "bool":
+        return rng.random(shape) < 0.5
+    if name in INTEGERS:
+        return rng.integers(int(low or 0), int(10 if high is None else high), shape).astype(dtype)
+
+    def draw() -> np.ndarray:
+        return rng.standard_normal(shape) if low is None else rng.uniform(low, high, shape)
+
+    return np.asarray(draw() + 1j * draw() if dtype.kind == "c" else draw()).astype(dtype)
+
+
+def _from_file(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as reason:
+        raise ArgumentError(f"{path} cannot be read as an array: {reason}") from None
+
+
+def _load_module(name: str) -> ModuleType:
+    sys.path[:0] = [] if "" in sys.path else [""]  # as `python -m` does
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as reason:
+        if reason.name and not name.startswith(reason.name):
+            raise  # the module is there, but misses one of its own
+        raise UnknownOption(
+            f"there is no module {name!r} here; a file is named by its path, ending in .py"
+        ) from None
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UnknownOption(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    sys.path[:0] = [str(path.parent.resolve())]  # as running the file would
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,109 @@
+"""`compare`: every engine on one function, side by side."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ..api.bridged import Bridged
+from ..engines import ENGINES
+from ..errors import PyBridgeError, UnknownOption
+from ..frontend.static_arguments import Argnames, Argnums, static_arguments
+from ..frontend.tracing import trace
+from ._comparison import Comparison
+from ._engines import BASELINE
+from ._machine import machine
+from ._measure import Candidate, measure
+from ._problem import Problem, problem
+from ._reference import exact
+from ._session import Session
+
+
+def compare(
+    f: Callable,
+    *args: Any,
+    engines: Iterable[str] | None = None,
+    candidates: Mapping[str, Callable] | None = None,
+    seed: int = 0,
+    repeats: int = 10,
+    budget: float = 10.0,
+    isolate: bool | None = None,
+    timeout: float = 600.0,
+    rtol: float | None = None,
+    static_argnums: Argnums = None,
+    static_argnames: Argnames = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Comparison:
+    """`f`'s value, JVP and VJP at `args` by every engine, against JAX in float64 and finite differences.
+
+    args: pytrees of arrays and numbers; integers among them are passed on but not differentiated.
+    engines: names; all by default. `jax` is always among them, because the others are measured against it.
+    candidates: more implementations of `f` by name, with derivatives of their own: a custom_vjp, say.
+    seed: of the random tangents and cotangents.
+    repeats, budget: rounds of timing, 0 for none, and about how many seconds they may take for a stage.
+    isolate: which engines run in a process of their own: those known to be able to end it (default), all
+        but `jax` (True), none (False). timeout: after so many seconds such a process is ended.
+    static_argnums, static_argnames: arguments that are not arrays but hashable values, as for `bridge`.
+    rtol: the relative error that counts as agreement; by default what rounding explains (docs/compare.md).
+    progress: called with what is being done.
+
+    An engine that is missing, fails, or takes its process down is a row that says why. Raises TracingError
+    where `f` itself cannot be traced, ArgumentError, NotDifferentiable and UnknownOption before anything
+    runs.
+    """
+    names = _names(engines, candidates or {})
+    args, _, fixed = static_arguments(f, static_argnums, static_argnames).split(args, {})
+    task = _problem(fixed.into(_plain(f)), args, seed)
+    progress("reference in float64")
+    session = Session(task, exact(task), {}, repeats, budget)
+    for name in names:
+        progress(f"engine {name}")
+        session.run(name, isolate, timeout)
+    for name, g in (candidates or {}).items():
+        progress(f"candidate {name}")
+        session.take(name, measure(Candidate(name, fixed.into(g)), task))
+    progress("times")
+    session.time()
+    progress("Taylor remainders")
+    reference, rows = session.finish(rtol)
+    return Comparison(
+        function=task.name,
+        arguments=task.arguments(),
+        seed=seed,
+        epsilon=task.epsilon,
+        reference=reference,
+        rows=rows,
+        machine=machine(),
+        rtol=rtol,
+        problem=task,
+    )
+
+
+def _names(engines: Iterable[str] | None, candidates: Mapping[str, Callable]) -> list[str]:
+    names = list(dict.fromkeys(ENGINES if engines is None else engines))
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise UnknownOption(f"there is no engine {unknown[0]!r}; there are {', '.join(map(repr, ENGINES))}")
+    taken = [name for name in candidates if name in ENGINES]
+    if taken:
+        raise UnknownOption(f"a candidate cannot be called {taken[0]!r}, which is an engine")
+    return names if BASELINE in names else [*names, BASELINE]
+
+
+def _plain(f: Callable) -> Callable:
+    """The function behind a bridged one: the engines are to differentiate it, not one another."""
+    if isinstance(f, types.MethodType):
+        return types.MethodType(_plain(f.__func__), f.__self__)
+    return _plain(f.__wrapped__) if isinstance(f, Bridged) else f
+
+
+def _problem(f: Callable, args: tuple, seed: int) -> Problem:
+    """JAX's complaints about a function come out in pybridge's words, where they are about tracing."""
+    try:
+        return problem(f, args, seed)
+    except PyBridgeError:
+        raise
+    except Exception:
+        trace(f)(*args)
+        raise

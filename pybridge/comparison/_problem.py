@@ -1,0 +1,123 @@
+"""What is compared: a function at a point, with random directions for its inputs and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import ArgumentError, NotDifferentiable
+from ..frontend.names import function_name
+
+Arrays = tuple[np.ndarray, ...]
+
+_NUMBERS = (bool, int, float, complex)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """f: the function of the user's pytrees; `args` are its arguments, `tree` their structure.
+
+    leaves: the arguments' arrays at the precision at which JAX runs them; Python's numbers stay numbers.
+    active: the places in `leaves` of floats and complex numbers; only they have tangents.
+    tangents, cotangents: for each active leaf, and for each float or complex result.
+    """
+
+    name: str
+    f: Callable
+    args: tuple
+    tree: Any
+    leaves: tuple[Any, ...]
+    active: tuple[int, ...]
+    tangents: Arrays
+    cotangents: Arrays
+
+    @property
+    def point(self) -> tuple[Any, ...]:
+        """The active leaves."""
+        return tuple(self.leaves[i] for i in self.active)
+
+    @property
+    def epsilon(self) -> float:
+        """The unit roundoff of the coarsest precision among what is differentiated."""
+        return max(float(jnp.finfo(x.dtype).eps) for x in (*self.tangents, *self.cotangents))
+
+    def flat(self, g: Callable) -> Callable[..., tuple]:
+        """`g`, a function like f, as one of the active leaves, which gives the float and complex results.
+
+        The other leaves are an argument too, because as constants they would let XLA compute in advance.
+        """
+
+        def function(active: Sequence[Any], others: Sequence[Any]) -> tuple:
+            chosen, rest = iter(active), iter(others)
+            leaves = [next(chosen if i in self.active else rest) for i in range(len(self.leaves))]
+            results = jax.tree.leaves(g(*jax.tree.unflatten(self.tree, leaves)))
+            return tuple(y for y in results if is_inexact(y))
+
+        return function
+
+    @property
+    def others(self) -> tuple[Any, ...]:
+        return tuple(x for i, x in enumerate(self.leaves) if i not in self.active)
+
+    def arguments(self) -> str:
+        """The arguments' types, such as `f32[32,64], f32[64]`."""
+        return ", ".join(jax.typeof(jnp.asarray(x)).str_short(short_dtypes=True) for x in self.leaves)
+
+
+def problem(f: Callable, args: tuple, seed: int) -> Problem:
+    """Raises ArgumentError for arguments that are not arrays, NotDifferentiable where nothing is a float."""
+    leaves, tree = jax.tree.flatten(args)
+    leaves = tuple(map(_leaf, leaves))
+    active = tuple(i for i, x in enumerate(leaves) if is_inexact(x))
+    name = function_name(f)
+    if not active:
+        raise NotDifferentiable(
+            f"{name} has no derivatives to compare: none of its arguments is a float or complex"
+        )
+    results = [
+        y for y in jax.tree.leaves(jax.eval_shape(f, *jax.tree.unflatten(tree, leaves))) if is_inexact(y)
+    ]
+    if not results:
+        raise NotDifferentiable(
+            f"{name} has no derivatives to compare: none of its results is a float or complex"
+        )
+    rng = np.random.default_rng(seed)
+    tangents = tuple(_normal(rng, jnp.asarray(leaves[i])) for i in active)
+    cotangents = tuple(_normal(rng, y) for y in results)
+    return Problem(name, f, args, tree, leaves, active, tangents, cotangents)
+
+
+def is_inexact(x: Any) -> bool:
+    dtype = getattr(x, "dtype", None)
+    return isinstance(x, float | complex) if dtype is None else jnp.issubdtype(dtype, jnp.inexact)
+
+
+def widened(array: Any) -> np.ndarray:
+    """The same numbers as float64 or complex128; integers and bools as they are."""
+    array = np.asarray(array)
+    if not is_inexact(array):
+        return array
+    return array.astype(np.complex128 if jnp.issubdtype(array.dtype, jnp.complexfloating) else np.float64)
+
+
+def _leaf(x: Any) -> Any:
+    if isinstance(x, _NUMBERS):  # they promote differently from arrays, so they stay what they are
+        return x
+    try:
+        return np.asarray(jnp.asarray(x))
+    except TypeError:
+        raise ArgumentError(
+            f"an argument holds {type(x).__name__}, which is no array; close over it with functools.partial"
+        ) from None
+
+
+def _normal(rng: np.random.Generator, like: Any) -> np.ndarray:
+    values = rng.standard_normal(like.shape)
+    if jnp.issubdtype(like.dtype, jnp.complexfloating):
+        values = values + 1j * rng.standard_normal(like.shape)
+    return np.asarray(values).astype(like.dtype)

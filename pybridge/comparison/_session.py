@@ -1,0 +1,197 @@
+"""A comparison in the making: what each engine has given so far, and the rows that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..engines import ENGINES
+from ..frontend.tracing import trace
+from . import _numbers
+from ._counting import jax_equations
+from ._engines import BASELINE, CAN_END_THE_PROCESS, candidate
+from ._isolated import measure_elsewhere, stages
+from ._measure import Measured, first_line, measure
+from ._problem import Problem, widened
+from ._reference import Exact
+from ._rows import Reference, Row, Taylor, Times, judge
+from ._taylor import Directional, Sweep, sweep
+from ._timing import interleaved
+
+
+@dataclass
+class Session:
+    """The measurements so far. `rows` holds what each engine's row has been given already."""
+
+    problem: Problem
+    exact: Exact
+    rows: dict[str, Row]
+    repeats: int
+    budget: float
+    measured: dict[str, Measured] = field(default_factory=dict)
+
+    def run(self, name: str, isolate: bool | None, timeout: float) -> None:
+        reason = _unavailable(name)
+        if reason is not None:
+            self.rows[name] = Row(name, "unavailable", (reason,))
+            return
+        alone = name in CAN_END_THE_PROCESS if isolate is None else isolate and name != BASELINE
+        try:
+            if alone:
+                self._take_isolated(name, timeout)
+            else:
+                self.take(
+                    name,
+                    measure(candidate(name, self.problem.f), self.problem),
+                    _equations(name, self.problem),
+                )
+        except Exception as reason:
+            told = first_line(reason)
+            self.rows[name] = Row(name, "failed", (f"cannot be isolated: {told}" if alone else told,))
+
+    def _take_isolated(self, name: str, timeout: float) -> None:
+        answer = measure_elsewhere(self.problem, name, self.repeats, self.budget, timeout)
+        self.take(name, answer.measured, _equations(name, self.problem))
+        pairs = {stage: tuple(pair) for stage, pair in answer.seconds.items()}
+        self.rows[name] = replace(self.rows[name], isolated=True, times=_times(pairs))
+
+    def take(self, name: str, measured: Measured, equations: int | None = None) -> None:
+        """Begins the engine's row with its errors."""
+        found, exact = measured.results, self.exact
+        errors = {
+            stage: _numbers.error(found[stage], expected)
+            for stage, expected in (("value", exact.value), ("jvp", exact.jvp), ("vjp", exact.vjp))
+            if stage in found and expected is not None
+        }
+        self.measured[name] = measured
+        self.rows[name] = Row(
+            name,
+            "failed" if measured.failures else "agrees",
+            tuple(stages(measured.failures)),
+            adjoint=_adjoint(self.problem, found.get("jvp"), found.get("vjp")),
+            equations=equations,
+            first_gradient=measured.first_gradient,
+            **errors,
+        )
+
+    def time(self) -> None:
+        """All engines of this process in turns; a stage that somebody lacks is timed for the others."""
+        if not self.repeats:
+            return
+        found: dict[str, dict[str, float]] = {}
+        for stage in ("value", "vjp"):
+            calls = {name: m.calls[stage] for name, m in self.measured.items() if stage in m.calls}
+            for name, seconds in zip(
+                calls, interleaved(list(calls.values()), self.repeats, self.budget), strict=True
+            ):
+                found.setdefault(name, {})[stage] = seconds
+        baseline = found.get(BASELINE, {})
+        for name, seconds in found.items():
+            pairs = {stage: (s, baseline.get(stage)) for stage, s in seconds.items()}
+            self.rows[name] = replace(self.rows[name], times=_times(pairs))
+
+    def finish(self, rtol: float | None) -> tuple[Reference, tuple[Row, ...]]:
+        orders = self._sweep()
+        reference = Reference(
+            self.exact.precision,
+            _adjoint(self.problem, self.exact.jvp, self.exact.vjp),
+            orders.central,
+            orders.orders.get("jvp of the reference", Taylor(None)),
+            orders.orders.get("vjp of the reference", Taylor(None)),
+            self.exact.notes,
+        )
+        rows = [
+            replace(
+                row,
+                taylor_jvp=orders.orders.get(f"jvp of {name}"),
+                taylor_vjp=orders.orders.get(f"vjp of {name}"),
+            )
+            for name, row in self.rows.items()
+        ]
+        baseline = next(row for row in rows if row.engine == BASELINE)
+        judged = (replace(r, state=judge(r, baseline, reference, self.problem.epsilon, rtol)) for r in rows)
+        return reference, tuple(judged)
+
+    def _sweep(self) -> Sweep:
+        """JAX's own rounding error, at the engines' precision, tells how much noise to expect in their
+        derivatives.
+        """
+        task, exact = self.problem, self.exact
+        tangents = [widened(v) for v in task.tangents]
+        own = self.measured.get(BASELINE, Measured()).results
+        jvps, vjps = {}, {}
+        sources = {"the reference": {"jvp": exact.jvp, "vjp": exact.vjp}}
+        sources |= {name: dict(m.results) for name, m in self.measured.items()}
+        for name, found in sources.items():
+            unit = np.finfo(np.float64).eps if name == "the reference" else task.epsilon
+            theirs = {} if name == "the reference" else own
+            if found.get("jvp") is not None:
+                noise = _noise(found["jvp"], theirs.get("jvp"), exact.jvp, unit)
+                jvps[f"jvp of {name}"] = Directional(found["jvp"], noise)
+            if found.get("vjp") is not None:
+                noise = _noise(found["vjp"], theirs.get("vjp"), exact.vjp, unit)
+                along = np.array(_numbers.pairing(found["vjp"], tangents))
+                vjps[f"vjp of {name}"] = Directional([along], noise)
+        cotangents = [widened(u) for u in task.cotangents]
+        return sweep(exact.along, _scale(task), cotangents, jvps, vjps, exact.jvp)
+
+
+def _noise(found: Sequence, jax_found: Sequence | None, expected: Sequence | None, unit: float) -> float:
+    """How far rounding may move a derivative, as a norm."""
+    finite = [np.where(np.isfinite(a), a, 0) for a in found]
+    noise = unit * _numbers.norm(finite)
+    if jax_found is not None and expected is not None:
+        with np.errstate(invalid="ignore"):
+            differences = [a - b for a, b in zip(jax_found, expected, strict=True)]
+        noise += _numbers.norm([np.where(np.isfinite(d), d, 0) for d in differences])
+    return noise
+
+
+def _scale(task: Problem) -> float:
+    """The largest step: small beside the point, so that a logarithm's argument stays positive where it
+    can.
+    """
+    point, direction = (
+        _numbers.norm([widened(jnp.asarray(x)) for x in task.point]),
+        _numbers.norm(task.tangents),
+    )
+    return min(1.0, point / direction) if point and direction and np.isfinite(point) else 1.0
+
+
+def _adjoint(task: Problem, jvp: Sequence | None, vjp: Sequence | None) -> float | None:
+    if jvp is None or vjp is None:
+        return None
+    return _numbers.adjoint_error(
+        [widened(u) for u in task.cotangents], jvp, vjp, [widened(v) for v in task.tangents]
+    )
+
+
+def _times(pairs: Mapping[str, tuple[float, float | None]]) -> Times | None:
+    def part(stage: str) -> tuple[float | None, float | None]:
+        mine, theirs = pairs.get(stage, (None, None))
+        return mine, mine / theirs if mine and theirs else None
+
+    return Times(*part("value"), *part("vjp")) if pairs else None
+
+
+def _equations(name: str, task: Problem) -> int | None:
+    """None where the engine's derivative is no list of equations, or none could be made."""
+    try:
+        if name == BASELINE:
+            return jax_equations(task)
+        if name == "transpose":
+            return trace(task.f)(*task.args).vjp().optimize().equation_count()
+    except Exception:  # the stages say why
+        return None
+    return None
+
+
+def _unavailable(name: str) -> str | None:
+    try:
+        missing = ENGINES[name].unavailable()
+        return None if missing is None else str(missing)
+    except Exception as reason:
+        return first_line(reason)

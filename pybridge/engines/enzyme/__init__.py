@@ -1,0 +1,1 @@
+"""Engine `enzyme`: Programs differentiated by Enzyme.jl."""

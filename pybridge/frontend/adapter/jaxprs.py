@@ -1,0 +1,189 @@
+"""Jaxprs, their variables and equations.
+
+Up to JAX 0.10 a jaxpr is open (`Jaxpr`, whose constants are variables) or closed (`ClosedJaxpr`, with their
+values); from 0.11 on one class is both. What is here treats them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core as jex_core
+
+from . import internals
+
+Tracer = jax.core.Tracer
+ClosedJaxpr = jex_core.ClosedJaxpr
+jaxpr_as_fun = jex_core.jaxpr_as_fun
+Literal = jex_core.Literal
+Var = jex_core.Var
+float0 = jax.dtypes.float0
+
+
+# Values
+
+
+def is_float0(aval: Any) -> bool:
+    """Whether this is the type of an integer's tangent."""
+    return getattr(aval, "dtype", None) == float0
+
+
+def is_zero(tangent: Any) -> bool:
+    """Whether a tangent or cotangent that JAX gives to a primitive's rule is zero by its type."""
+    return type(tangent) is internals.Zero or is_float0(tangent)
+
+
+def no_tangent(y: Any) -> Any:
+    """The tangent of a value that has none."""
+    return internals.Zero(jax.typeof(y).to_tangent_aval())
+
+
+def instantiated(tangent: Any, primal: Any) -> Any:
+    """The tangent as an array, of zeros where it is zero by its type."""
+    return jnp.zeros(jnp.shape(primal), primal.dtype) if is_zero(tangent) else tangent
+
+
+def is_inexact(aval: Any) -> bool:
+    return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, np.inexact)
+
+
+def any_tracer(values) -> bool:
+    return any(isinstance(v, Tracer) for v in values)
+
+
+def is_batched(x: Any) -> bool:
+    """Whether a value in `jax.vmap` has a batch axis; what depends on no batched argument has none."""
+    return isinstance(x, internals.BatchTracer)
+
+
+def is_dead(value: Any) -> bool:
+    """Whether this is a traced value, and not of one of the traces at work."""
+    if not isinstance(value, Tracer):
+        return False
+    at_work = internals.unsafe_get_trace_stack(internals.trace_ctx.trace)
+    return all(trace is not value._trace for trace in at_work)
+
+
+def with_weak_type(x: Any, weak: bool) -> Any:
+    """The array with the given weak type, differentiably: its cotangent has the type that `x` has."""
+    return x if jax.typeof(x).weak_type == weak else internals.convert_element_type(x, weak_type=weak)
+
+
+# What tracing depends on
+
+
+def signature(x: Any) -> tuple:
+    """Of an argument: shape, dtype and weak type, and over which mesh axes it varies."""
+    aval = jax.typeof(x)
+    return aval.shape, aval.dtype, aval.weak_type, getattr(aval, "mat", None)
+
+
+def trace_context() -> tuple:
+    """Beside the arguments: named axes, the mesh, 64-bit types and other settings."""
+    return internals.trace_context()
+
+
+# Jaxprs
+
+
+def is_var(atom: Any) -> bool:
+    """Whether an operand or output of an equation is a variable, not a literal."""
+    return not isinstance(atom, Literal)
+
+
+def opened(jaxpr: Any) -> Any:
+    """The jaxpr, open or closed, with its constants as leading inputs."""
+    return internals.convert_constvars_jaxpr(getattr(jaxpr, "jaxpr", jaxpr))
+
+
+def inputs(jaxpr: Any) -> list[Var]:
+    return getattr(jaxpr, "jaxpr", jaxpr).invars
+
+
+def outputs(jaxpr: Any) -> list[Any]:
+    return getattr(jaxpr, "jaxpr", jaxpr).outvars
+
+
+def constants(jaxpr: Any) -> list[tuple[Var, Any]]:
+    """The constants of a closed jaxpr; none of one whose inputs they are."""
+    inner = getattr(jaxpr, "jaxpr", jaxpr)
+    return list(zip(inner.constvars, getattr(jaxpr, "consts", ()), strict=True))
+
+
+def jaxpr_of(eqns: Sequence[Any], invars: Sequence[Var], outvars: Sequence[Any], like: Any) -> Any:
+    """A jaxpr of some of the equations of the jaxpr `like`."""
+    debug_info = like.debug_info.with_unknown_names()
+    return jex_core.Jaxpr((), list(invars), list(outvars), list(eqns), debug_info=debug_info)
+
+
+def without_dead_code(jaxpr: Any) -> Any:
+    """The jaxpr, which has no constants, without what its outputs do not need; the inputs stay."""
+    alive, _ = internals.dce_jaxpr(jaxpr, True, instantiate=True)
+    return alive
+
+
+def traced(f: Callable, avals: Sequence[Any]) -> ClosedJaxpr:
+    return jax.make_jaxpr(f)(*avals)
+
+
+def has_high_types(eqn: Any) -> bool:
+    """Whether an operand or a result is an object of the user's, in which arrays are hidden."""
+    return any(isinstance(v.aval, internals.HiType) for v in (*eqn.invars, *eqn.outvars))
+
+
+def bodies(eqn: Any) -> list[Any]:
+    """The jaxprs in the parameters of an equation."""
+    return list(jex_core.jaxprs_in_params(eqn.params))
+
+
+def with_bodies(eqn: Any, rebuilt: Callable[[Any, Sequence[Any]], ClosedJaxpr]) -> Any:
+    """The equation with `rebuilt(jaxpr, constants)` in the place of each body."""
+    open_bodies = eqn.primitive.name in _WITH_OPEN_BODIES
+
+    def of(value: Any) -> Any:
+        if hasattr(value, "eqns"):
+            closed = rebuilt(value, [c for _, c in constants(value)])
+            return _without_constants(closed) if open_bodies else closed
+        if isinstance(value, tuple) and any(True for _ in jex_core.jaxprs_in_params({"": value})):
+            found = map(of, value)
+            return type(value)(*found) if hasattr(value, "_fields") else tuple(found)
+        return value
+
+    return eqn.replace(params={name: of(value) for name, value in eqn.params.items()})
+
+
+_WITH_OPEN_BODIES = ("remat2", "remat", "checkpoint", "shard_map")
+"""The primitives whose bodies have no constants."""
+
+
+def _without_constants(closed: ClosedJaxpr) -> Any:
+    """Constants stay in a `jit` inside."""
+    if closed.consts:
+        closed = traced(jax.jit(jex_core.jaxpr_as_fun(closed)), closed.in_avals)
+    return closed.jaxpr
+
+
+def bind(eqn: Any, operands: Sequence[Any]) -> list[Any]:
+    """The results of an equation for these operands, in whatever transformation is at work."""
+    params = eqn.primitive.get_bind_params(eqn.params)
+    with internals.user_context(eqn.source_info.traceback), eqn.ctx.manager:
+        results = eqn.primitive.bind(*operands, **params)
+    return list(results) if eqn.primitive.multiple_results else [results]
+
+
+# Dead code
+
+_LIVE_INPUTS_SINCE = (0, 12)
+"""From this JAX on a rule is also told which mutable inputs are read afterwards."""
+
+
+def register_dead_code_rule(
+    primitive: Any, rule: Callable[[list[bool], Any], tuple[list[bool], Any]]
+) -> None:
+    """rule: (which results are used, equation) -> (which operands it needs, the equation or None)."""
+    takes_live_inputs = jax.__version_info__[:2] >= _LIVE_INPUTS_SINCE
+    internals.dce_rules[primitive] = (lambda used, _, eqn: rule(used, eqn)) if takes_live_inputs else rule

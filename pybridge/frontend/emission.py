@@ -1,0 +1,248 @@
+"""From Programs back to JAX: every equation becomes operations of `jax.lax`.
+
+The result is ordinary JAX code, so all of JAX's transformations and exports apply to it. The values have
+exactly the types that the Program declares; weak types play no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+
+from ..errors import ArgumentError, ProgramTypeError, PyBridgeError, UnsupportedPrimitive
+from ..ir.deferred import is_of_a_rule
+from ..ir.numerals import COMPLEX, DTYPES, dtype_name
+from ..ir.program import Equation, Program
+from ..ir.schema import OPERATIONS
+from ..ir.types import Literal, SymDim, TensorType
+from . import keys
+from .adapter import devices, next_objects
+from .dimensions import Dimensions
+from .primitives import SPECS
+
+Arrays = tuple[Any, ...]
+
+
+def to_jax(program: Program) -> Callable[..., Arrays]:
+    """A function of one array for each input of the Program; it returns a tuple, one array for each output.
+
+    Raises UnsupportedPrimitive here, before anything runs, for an operation that is not in the table. The
+    function raises ArgumentError for arguments that do not fit, ProgramTypeError for a Program whose
+    declared types are not those of its operations.
+    """
+    _check_known(program)
+
+    def call(*args) -> Arrays:
+        arrays = _arguments(program, args)
+        dims = Dimensions(program.input_types, [x.shape for x in arrays])
+        context = _Context(dims, program.rules, devices.varying_together(arrays))
+        with next_objects.avoided():
+            return _evaluate(program, arrays, context)
+
+    call.__name__ = call.__qualname__ = program.name or "program"
+    return call
+
+
+def callable_of(program: Program) -> Callable[..., Any]:
+    """A function of the user's pytrees where the Program was traced from one; else `to_jax`."""
+    function = to_jax(program)
+    return function if program.structure is None else with_structure(program, function)
+
+
+def with_structure(program: Program, flat: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
+    """`flat`, a function of the Program's inputs as arrays, as one of the user's pytrees."""
+    structure = program.structure
+
+    def call(*args, **kwargs):
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        if tree != structure.inputs:
+            raise ArgumentError(f"expected arguments of structure {structure.inputs}, got {tree}")
+        return jax.tree.unflatten(structure.outputs, flat(*leaves))
+
+    call.__name__ = call.__qualname__ = program.name or "program"
+    return call
+
+
+def _check_known(program: Program) -> None:
+    for eq in program.equations:
+        if eq.op not in SPECS:
+            at = f" at {eq.source}" if eq.source else ""
+            raise UnsupportedPrimitive(
+                f"{eq.op}{at} is not a primitive of Programs; docs/program.md lists them",
+                primitive=eq.op,
+                source=eq.source,
+            )
+        for body in eq.bodies:
+            _check_known(body)
+
+
+# Arguments
+
+
+def _arguments(program: Program, args: Sequence[Any]) -> list[Any]:
+    if len(args) != len(program.inputs):
+        raise ArgumentError(
+            f"{program.name or 'the Program'} takes {len(program.inputs)} arrays, got {len(args)}"
+        )
+    return [_argument(i, x, v.type) for i, (x, v) in enumerate(zip(args, program.inputs, strict=True))]
+
+
+def _argument(i: int, x: Any, type_: TensorType) -> Any:
+    """`x` as a strongly typed array. Python's numbers take the declared dtype; arrays must have it."""
+    x, dtype = keys.raw(x), DTYPES[type_.dtype]
+    if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+        raise ArgumentError(
+            f"input {i} is {type_}: switch on 64-bit types, jax.config.update('jax_enable_x64', True)"
+        )
+    if isinstance(x, bool | int | float | complex):
+        return np.asarray(x, dtype)
+    try:
+        found = jax.typeof(x)
+    except TypeError:
+        raise ArgumentError(f"argument {i} is no array but a {type(x).__name__}") from None
+    weak = getattr(found, "weak_type", False)
+    if found.dtype != dtype and not weak:
+        raise ArgumentError(
+            f"argument {i} is {dtype_name(found.dtype) or found.dtype}, the Program has {type_}"
+        )
+    return lax.convert_element_type(x, dtype) if weak or not hasattr(x, "ndim") else x
+
+
+# Evaluation
+
+
+@dataclass(frozen=True)
+class _Context:
+    """dims: the sizes of symbolic dimensions.
+
+    rules: the Program's, by name.
+    axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
+    it may be what a loop begins with, or the result of one branch of two.
+    depth: how many checkpoints are around.
+    """
+
+    dims: Dimensions
+    rules: Mapping[str, Any] = field(hash=False)
+    axes: frozenset
+    depth: int = 0
+
+    def spread(self, x: Any) -> Any:
+        return devices.varying_over(x, self.axes)
+
+
+def _evaluate(program: Program, args: Sequence[Any], context: _Context) -> Arrays:
+    values: list[Any] = list(args)
+
+    def read(atom, spread: bool = False) -> Any:
+        if not isinstance(atom, Literal):
+            return values[atom.id]
+        value = DTYPES[atom.dtype].type(atom.value)
+        return context.spread(value) if spread else value
+
+    for eq in program.equations:
+        operands = [read(a, spread=bool(eq.bodies)) for a in eq.inputs]
+        results = _equation(program, eq, operands, context)
+        _check_results(eq, results, context.dims)
+        values.extend(map(context.spread, results))
+    return tuple(np.asarray(read(a)) if isinstance(a, Literal) else read(a) for a in program.outputs)
+
+
+def _equation(program: Program, eq: Equation, operands: list[Any], context: _Context) -> Sequence[Any]:
+    spec = SPECS[eq.op]
+    if eq.op == "constant":
+        return [_constant(program, eq)]
+    inside = replace(context, depth=context.depth + 1) if eq.op == "remat" else context
+    attrs = {name: _attribute(value, inside) for name, value in eq.attrs.items()}
+    if eq.rule_name in context.rules:
+        rule = context.rules[eq.rule_name]
+        attrs = {name: rule if value == eq.rule_name else value for name, value in attrs.items()}
+    if spec.counts_checkpoints:
+        attrs["depth"] = context.depth
+    try:
+        results = spec.emit(*operands, **attrs)
+    except FloatingPointError as e:  # where jax_debug_nans is on
+        raise FloatingPointError(f"{e} at {eq.source}" if eq.source else str(e)) from e
+    except (TypeError, ValueError) as e:
+        if _is_elsewhere(e):
+            raise
+        at = f" ({eq.source})" if eq.source else ""
+        raise ProgramTypeError(f"{eq.op}{at}: {e}") from e
+    results = list(results) if isinstance(results, tuple | list) else [results]
+    if OPERATIONS[eq.op].elementwise and results[0].ndim == 0 and eq.outputs[0].type.shape:
+        shape = context.dims.shape(eq.outputs[0].type)
+        results = [lax.broadcast(y, shape) for y in results]  # all operands were literals
+    return results
+
+
+def _is_elsewhere(error: Exception) -> bool:
+    """Whether it is about something else than the Program's types."""
+    return isinstance(error, PyBridgeError | jax.errors.UnexpectedTracerError) or is_of_a_rule(error)
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A nested Program as a function of arrays; `program` tells emitters its types."""
+
+    program: Program
+    context: _Context
+
+    @property
+    def rules(self) -> Mapping[str, Any]:
+        """By the names that the Program has in their place."""
+        return self.context.rules
+
+    def of(self, program: Program) -> _Body:
+        """Another Program, with rules of its own, at the same place."""
+        return _Body(program, replace(self.context, rules=program.rules))
+
+    def shape(self, type_: TensorType) -> tuple[int, ...]:
+        return self.context.dims.shape(type_)
+
+    def __call__(self, *args) -> Arrays:
+        results = _evaluate(self.program, args, self.context)
+        return tuple(map(self.context.spread, results))
+
+
+def _attribute(value: Any, context: _Context) -> Any:
+    if isinstance(value, Program):
+        return _Body(value, context)
+    if isinstance(value, SymDim):
+        return context.dims[value]
+    if isinstance(value, tuple):
+        return tuple(_attribute(v, context) for v in value)
+    return value
+
+
+def _constant(program: Program, eq: Equation) -> np.ndarray:
+    type_ = eq.outputs[0].type
+    ref = eq.attrs.get("ref")
+    if ref is not None:
+        if ref not in program.constants:
+            raise ProgramTypeError(
+                f"the data of the constant {ref} are missing: parse(text, constants) takes them"
+            )
+        return program.constants[ref]
+    value = eq.attrs["value"]
+    if type_.dtype in COMPLEX:
+        value = tuple(complex(re, im) for re, im in zip(value[::2], value[1::2], strict=True))
+    try:
+        return np.asarray(value, DTYPES[type_.dtype]).reshape(type_.shape)
+    except (ValueError, TypeError) as e:
+        raise ProgramTypeError(f"constant: {e}") from None
+
+
+def _check_results(eq: Equation, results: Sequence[Any], dims: Dimensions) -> None:
+    """Declared types are promises to everything downstream, Julia's kernels above all."""
+    if len(results) != len(eq.outputs):
+        raise ProgramTypeError(f"{eq.op} gives {len(results)} results where {len(eq.outputs)} are bound")
+    for var, value in zip(eq.outputs, results, strict=True):
+        if value.dtype != DTYPES[var.type.dtype] or tuple(value.shape) != dims.shape(var.type):
+            found = f"{dtype_name(value.dtype) or value.dtype}[{','.join(map(str, value.shape))}]"
+            at = f" ({eq.source})" if eq.source else ""
+            hint = "; jax_enable_x64 is off" if var.type.dtype in ("f64", "i64", "u64", "c128") else ""
+            raise ProgramTypeError(f"{eq.op}{at} gives {found} where the Program has {var.type}{hint}")

@@ -1,0 +1,202 @@
+"""Control flow and rematerialisation: primitives with nested Programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import jax
+from jax import lax
+from jax.ad_checkpoint import checkpoint_name
+
+from ...ir.program import Program
+from ...ir.types import TensorType, Var
+from ..adapter import checkpoints, equations
+from .spec import Spec
+
+_SCALAR_BOOL = TensorType("bool")
+
+
+# Emission
+
+
+def _remat(*xs, body, barrier, depth):
+    # checkpoint for whoever transforms the result; the barrier for whoever runs it, since XLA would otherwise
+    # merge a derivative Program's recomputation with what it recomputes.
+    def walled(*xs):
+        return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
+
+    policy = _KeepsMarked(depth) if _marks(body.program) else None
+    return jax.checkpoint(walled, prevent_cse=barrier, policy=policy)(*xs)
+
+
+def _marks(program: Program) -> bool:
+    return any(eq.op == "saveable" or any(map(_marks, eq.bodies)) for eq in program.equations)
+
+
+_MARK = "pybridge: may be kept by"
+
+
+def _saveable(x, levels, depth):
+    """Named by the checkpoints that may keep it, each by the number of those around it."""
+    return checkpoint_name(x, " ".join([_MARK, *(str(depth - 1 - level) for level in levels)]))
+
+
+@dataclass(frozen=True)
+class _KeepsMarked:
+    """The policy of the checkpoint that is in `depth` others."""
+
+    depth: int
+
+    def __call__(self, prim, *_, **params) -> bool:
+        name = params.get("name", "") if prim.name == "name" else ""
+        return name.startswith(_MARK) and str(self.depth) in name[len(_MARK) :].split()
+
+
+def _cond(index, *operands, branches):
+    return lax.switch(index, branches, *operands)
+
+
+def _scan(*operands, length, reverse, consts, carry, unroll, body):
+    constants, xs = operands[:consts], operands[consts + carry :]
+
+    def step(carried, x):
+        results = body(*constants, *carried, *x)
+        return results[:carry], results[carry:]
+
+    init = operands[consts : consts + carry]
+    last, ys = lax.scan(step, init, xs, length=length, reverse=reverse, unroll=unroll)
+    return (*last, *ys)
+
+
+def _while(*operands, cond_consts, body_consts, bound, cond, body):
+    # `bound` is a promise about the number of trips, of use to reverse mode alone.
+    of_cond = operands[:cond_consts]
+    of_body = operands[cond_consts : cond_consts + body_consts]
+    init = operands[cond_consts + body_consts :]
+    return lax.while_loop(lambda c: cond(*of_cond, *c)[0], lambda c: body(*of_body, *c), init)
+
+
+# Lowering
+
+
+def _lower_remat(lowering, eqn, inputs):
+    remat = equations.remat(eqn)
+    if lowering.keeps_all or checkpoints.saves_everything(remat.policy):
+        return lowering.inline_keeping_all(remat.body, inputs)
+    body = lowering.body(remat.body, remat.policy or jax.checkpoint_policies.nothing_saveable)
+    body = _unwalled(body) if remat.barrier else body
+    return lowering.emit("remat", inputs, eqn, body=body, barrier=remat.barrier)
+
+
+def _unwalled(body: Program) -> Program:
+    """The body without the wall that emission built in front, which the attribute `barrier` stands for."""
+    first, *rest = body.equations or (None,)
+    if first is None or first.op != "optimization_barrier" or first.inputs != body.inputs:
+        return body
+    behind = {a for eq in rest for a in eq.inputs if isinstance(a, Var)} | set(body.outputs)
+    if not behind.isdisjoint(body.inputs):
+        return body
+    return replace(body, inputs=first.outputs, equations=tuple(rest))
+
+
+def _lower_cond(lowering, eqn, inputs):
+    cond = equations.cond(eqn)
+    if cond.platforms is not None:
+        return lowering.inline(_portable_branch(lowering, eqn, cond), inputs[1:])
+    branches = tuple(map(lowering.body, cond.branches))
+    return lowering.emit("cond", inputs, eqn, branches=branches)
+
+
+def _portable_branch(lowering, eqn, cond):
+    """Of a lax.platform_dependent the default branch: a Program is for every platform."""
+    for names, branch in zip(cond.platforms, cond.branches, strict=True):
+        if names is None:
+            return branch
+    raise lowering.unsupported(eqn, "platform_dependent without a default branch")
+
+
+def _lower_scan(lowering, eqn, inputs):
+    scan = equations.scan(eqn)
+    return lowering.emit(
+        "scan",
+        inputs,
+        eqn,
+        length=lowering.dim(scan.length),
+        reverse=scan.reverse,
+        consts=scan.consts,
+        carry=scan.carry,
+        unroll=scan.unroll,
+        body=lowering.body(scan.body),
+    )
+
+
+def _lower_while(lowering, eqn, inputs):
+    loop = equations.while_loop(eqn)
+    if loop.cond.out_avals[0].shape:
+        return _lower_batched_while(lowering, eqn, inputs, loop)
+    return lowering.emit(
+        "while",
+        inputs,
+        eqn,
+        cond_consts=loop.cond_consts,
+        body_consts=loop.body_consts,
+        bound=None,
+        cond=lowering.body(loop.cond),
+        body=lowering.body(loop.body),
+    )
+
+
+def _lower_batched_while(lowering, eqn, inputs, loop):
+    """A loop whose condition is an array, made by vmap: it runs while any element is true, and a trip
+    changes the carries of those elements alone."""
+    n, m = loop.cond_consts, loop.body_consts
+    rank = len(loop.cond.out_avals[0].shape)
+    types = [a.type for a in inputs]
+
+    def any_left(inner, args):
+        (pred,) = inner.inline(loop.cond, args)
+        return inner.append("reduce_or", [pred], [_SCALAR_BOOL], axes=tuple(range(rank)))
+
+    def masked_step(inner, args):
+        carried = args[n + m :]
+        (pred,) = inner.inline(loop.cond, [*args[:n], *carried])
+        stepped = inner.inline(loop.body, [*args[n : n + m], *carried])
+        return [
+            inner.append("select_n", [inner.broadcast(pred, new.type.shape), old, new], [new.type])[0]
+            for old, new in zip(carried, stepped, strict=True)
+        ]
+
+    # The condition's constants serve both bodies.
+    return lowering.emit(
+        "while",
+        [*inputs[:n], *inputs],
+        eqn,
+        cond_consts=n,
+        body_consts=n + m,
+        bound=None,
+        cond=lowering.subprogram([*types[:n], *types[n + m :]], any_left),
+        body=lowering.subprogram(types, masked_step),
+    )
+
+
+SPECS = [
+    Spec(
+        "remat",
+        _remat,
+        lax=("remat2", "remat", "checkpoint"),
+        lower=_lower_remat,
+        counts_checkpoints=True,
+    ),
+    Spec("saveable", _saveable, lax=(), counts_checkpoints=True),
+    Spec("cond", _cond, lower=_lower_cond),
+    Spec(
+        "scan",
+        _scan,
+        lower=_lower_scan,
+    ),
+    Spec(
+        "while",
+        _while,
+        lower=_lower_while,
+    ),
+]

@@ -1,0 +1,127 @@
+"""From Python functions to Programs."""
+
+from __future__ import annotations
+
+import functools
+import re
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+
+from ..errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
+from ..ir.deferred import expanded
+from ..ir.program import Equation, Program, Structure
+from .adapter import jaxprs, references, source
+from .lowering import lower
+from .names import function_name
+from .static_arguments import Argnames, Argnums, Fixed, static_arguments
+
+
+def trace(
+    f: Callable,
+    *,
+    static_argnums: Argnums = None,
+    static_argnames: Argnames = None,
+    while_bound: int | None = None,
+) -> Callable[..., Program]:
+    """`trace(f)(*args, **kwargs)` is the Program of `f` for arguments of those shapes and dtypes.
+
+    Arguments are pytrees of arrays, numbers or `jax.ShapeDtypeStruct`s, whose dimensions may be symbolic
+    (`jax.export.symbolic_shape`). Those that `static_argnums` and `static_argnames` name, as for `jax.jit`,
+    are closed over: the Program is called without them. `while_bound` is a promise about the trips of every
+    `lax.while_loop`, as for `bridge`.
+
+    Raises TracingError, with JAX's reason and the user's line, where JAX cannot trace `f`;
+    UnsupportedPrimitive for an operation that Programs lack; SideEffectError for callbacks, prints and
+    mutable references. Exceptions of the user's own classes pass through.
+    """
+    if not callable(f):
+        raise ArgumentError(f"trace takes a function, got {type(f).__name__}")
+    static = static_arguments(f, static_argnums, static_argnames)
+    check_bound(while_bound)
+
+    @functools.wraps(f)
+    def traced(*args, **kwargs) -> Program:
+        args, kwargs, fixed = static.split(args, kwargs)
+        jaxpr, out_tree = closed_trace(f, args, kwargs, fixed)
+        structure = Structure(jax.tree.structure((args, kwargs)), out_tree)
+        program = expanded(lower(jaxpr, name=program_name(f)))
+        if while_bound is not None:
+            program = _with_bound(program, while_bound)
+        return replace(program, structure=structure)
+
+    return traced
+
+
+def check_bound(while_bound: Any) -> None:
+    """Raises UnknownOption unless it is a number of trips or None."""
+    if while_bound is not None and (type(while_bound) is not int or while_bound < 0):
+        raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
+
+
+def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
+    """The Program of a jaxpr without constants, with that bound on the trips of every while loop."""
+    program = lower(jaxprs.ClosedJaxpr(jaxpr, ()), name=name)
+    return program if while_bound is None else _with_bound(program, while_bound)
+
+
+def _with_bound(program: Program, bound: int) -> Program:
+    """The Program with a bound on the trips of every while loop."""
+
+    def bounded(body: Program) -> Program:
+        return _with_bound(body, bound)
+
+    def equation(eq: Equation) -> Equation:
+        eq = eq.with_bodies(bounded)
+        return replace(eq, attrs={**eq.attrs, "bound": bound}) if eq.op == "while" else eq
+
+    rules = {name: rule.mapped(bounded) for name, rule in program.rules.items()}
+    return replace(program, equations=tuple(map(equation, program.equations)), rules=rules)
+
+
+def program_name(f: Callable) -> str:
+    """The function's name, made to fit the grammar."""
+    name = re.sub(r"\W+", "_", function_name(f), flags=re.ASCII).strip("_")
+    return f"f_{name}" if not name or name[0].isdigit() else name
+
+
+def closed_trace(f: Callable, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> tuple[Any, Any]:
+    """The closed jaxpr and the tree of the results of a call of `f`, whose static arguments are `fixed`.
+
+    What `f` closes over are the jaxpr's constants: they may be tracers of an outer transformation. References
+    that `f` makes and uses are values in it.
+    """
+    references.refuse_arguments((args, kwargs))
+    function = references.refusing_results(fixed.into(f))
+    try:
+        jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*args, **kwargs)
+    except PyBridgeError:
+        raise
+    except Exception as e:
+        if not _is_about_tracing(e):
+            raise
+        raise TracingError(f"{function_name(f)} cannot be traced{_user_line(e)}: {_reason(e)}") from e
+    references.refuse_constants(jaxpr)
+    return references.discharged(jaxpr), jax.tree.structure(shapes)
+
+
+def _is_about_tracing(error: Exception) -> bool:
+    """JAX's own exceptions and Python's, in which JAX and numpy also speak; not the user's classes."""
+    module = type(error).__module__
+    return module == "builtins" or module.split(".")[0] in ("jax", "jaxlib", "numpy")
+
+
+def _user_line(error: Exception) -> str:
+    frames = [
+        (frame.f_code.co_filename, line, frame.f_code.co_qualname)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if source.is_user_file(frame.f_code.co_filename)
+    ]
+    return f" at {source.describe_frame(*frames[-1])}" if frames else ""
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".strip()

@@ -1,0 +1,147 @@
+"""`pb.julia_function`: the public face."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from ..errors import ArgumentError, NotPicklable, UnknownOption
+from ..ir.numerals import DTYPES
+from ..ir.types import TensorType
+from ..runtime import julia
+from . import trees
+from .call import Call, Function
+from .compile import infer
+from .primitive import bind
+from .source import object_source, read_source
+
+Result = Any | Callable[..., Any] | None
+
+
+def julia_function(
+    function: Any,
+    *,
+    source: str | os.PathLike[str] | None = None,
+    result: Result = None,
+    engine: str = "enzyme",
+    jvp: str | None = None,
+    vjp: str | None = None,
+    inplace: bool = False,
+    inputs: Literal["auto", "view", "copy"] = "auto",
+) -> JuliaFunction:
+    """A Julia function as a JAX function, under jit, grad, vmap and all the rest (docs/functions.md).
+
+    function: its name, with dots for modules; or a Julia object of juliacall's.
+    source: a file (`model.jl`), Julia code, or the name of a package; without it Main is meant.
+    result: what it returns, a tree of `jax.ShapeDtypeStruct`; or a function that gives this tree for the
+        arguments' shapes and dtypes; or None, to learn it from one call on arguments of ones.
+    engine: what differentiates it, "enzyme", where the user's rules do not.
+    jvp, vjp: names of Julia functions in the same source: `jvp(arguments, tangents)` gives the result's
+        tangent, `vjp(arguments, cotangent)` a tuple of the arguments' cotangents.
+    inplace: the function writes its result into its first argument, `f!(out, x...)`.
+    inputs: "view" shows matrices as lazy transposes of JAX's memory, read-only; "copy" gives plain Arrays,
+        copies that may be written to; "auto" takes the first that the function has a method for.
+    """
+    if engine != "enzyme":
+        raise UnknownOption(f"julia_function has the engine 'enzyme', not {engine!r}")
+    if inputs not in ("auto", "view", "copy"):
+        raise UnknownOption(f"inputs= is 'auto', 'view' or 'copy', not {inputs!r}")
+    if inplace and result is None:
+        raise ArgumentError("an in-place function needs result=, the shapes and dtypes of what it fills")
+    if isinstance(function, str):
+        if function.split() != [function]:
+            raise ArgumentError(f"{function!r} is not the name of a Julia function; code goes into source=")
+        name, place = function, read_source(source)
+    elif source is not None:
+        raise ArgumentError("source= goes with the name of a function, not with a Julia object")
+    else:
+        name, place = object_source(function)
+    return JuliaFunction(Function("_".join(name.split()), place, jvp, vjp, inplace, inputs), result)
+
+
+@dataclass(frozen=True, eq=False)
+class JuliaFunction:
+    """Calls a Julia function on pytrees of arrays and numbers."""
+
+    function: Function
+    result: Result
+
+    def __call__(self, *arguments: Any) -> Any:
+        julia.check_process()
+        arrays = jax.tree.map(_array, arguments)
+        types = trees.types_of(arrays)
+        call, outline = self._call(trees.text(types), types)
+        results = bind(call, *jax.tree.leaves(arrays))
+        return jax.tree.unflatten(outline, results)
+
+    def __repr__(self) -> str:
+        return f"julia_function({self.function.name!r}, source={self.function.source.kind!r})"
+
+    @property
+    def __name__(self) -> str:
+        return self.function.name
+
+    def __reduce__(self) -> Any:
+        """Its description: the source goes along, a name of Main or of a package is looked up again."""
+        if self.function.source.kind == "object":
+            raise NotPicklable(
+                f"{self.function.name} is an object in this process's Julia, which no other process has: "
+                "write julia_function with its name and source="
+            )
+        return JuliaFunction, (self.function, self.result)
+
+    def __copy__(self) -> JuliaFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JuliaFunction:
+        return self
+
+    def _call(self, text: str, types: Any) -> tuple[Call, Any]:
+        inferred = self.result is None
+        tree = trees.read(infer(self.function, text)) if inferred else self._promised(types)
+        leaves, outline = jax.tree.flatten(tree)
+        if inferred:
+            leaves = [_narrowed(t) for t in leaves]
+            tree = jax.tree.unflatten(outline, leaves)
+        inputs = tuple(jax.tree.leaves(types))
+        return _call(self.function, text, trees.text(tree), inputs, tuple(leaves), inferred), outline
+
+    def _promised(self, types: Any) -> Any:
+        promise = self.result
+        if callable(promise):
+            structs = jax.tree.map(lambda t: jax.ShapeDtypeStruct(t.shape, DTYPES[t.dtype]), types)
+            promise = promise(*structs)
+        return jax.tree.map(_checked, trees.types_of(promise))
+
+
+# One object for equal calls, so that they are compared by identity where JAX looks them up.
+_call = functools.lru_cache(maxsize=4096)(Call)
+
+
+def _array(leaf: Any) -> Any:
+    if isinstance(leaf, str | bytes) or leaf is None:
+        raise ArgumentError(f"arrays and numbers can go to Julia, not {type(leaf).__name__} ({leaf!r:.60})")
+    try:
+        return jnp.asarray(leaf)
+    except TypeError as reason:
+        raise ArgumentError(f"{type(leaf).__name__} cannot go to Julia: {reason}") from reason
+
+
+def _narrowed(type_: TensorType) -> TensorType:
+    """The type that JAX has for it: without 64-bit types, a shorter one."""
+    dtype = jax.dtypes.canonicalize_dtype(DTYPES[type_.dtype])
+    return trees.types_of(jax.ShapeDtypeStruct(type_.shape, dtype))
+
+
+def _checked(type_: TensorType) -> TensorType:
+    if _narrowed(type_) != type_:
+        raise ArgumentError(
+            f"result= has {type_}, but JAX's 64-bit types are off: jax.config.update('jax_enable_x64', True)"
+        )
+    return type_

@@ -1,0 +1,242 @@
+"""A jaxpr as a sequence of Programs and of equations that JAX binds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..frontend import keys
+from ..frontend.adapter import checkpoints, devices, effects, equations, jaxprs, next_objects, references
+from ..frontend.emission import to_jax
+from ..ir.program import Program
+from ..ir.types import SymDim
+from .needs_jax import is_beyond, is_of_others, varying_axes
+from .planning import Group, Node, plan
+
+Var = jaxprs.Var
+Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Equations that run as one Program, whose results vary over the mesh axes `axes`."""
+
+    run: Run
+    program: Program
+    reads: tuple[Var, ...]
+    writes: tuple[Var, ...]
+    axes: frozenset
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        arrays = [self._spread(jaxprs.with_weak_type(keys.raw(x), False)) for x in arrays]
+        results = self.run(self.program, arrays)
+        return [self._spread(keys.restored(y, v.aval)) for y, v in zip(results, self.writes, strict=True)]
+
+    def _spread(self, x: Any) -> Any:
+        return devices.varying_over(x, self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """An equation that JAX binds; its bodies, if any, are in pieces."""
+
+    eqn: Any
+    reads: tuple[Var, ...]
+    writes: tuple[Var, ...]
+
+    def __call__(self, arrays: Sequence[Any]) -> list[Any]:
+        values = dict(zip(self.reads, arrays, strict=True))
+        results = jaxprs.bind(self.eqn, [_read(v, values) for v in self.eqn.invars])
+        wanted = set(self.writes)
+        return [y for y, v in zip(results, self.eqn.outvars, strict=True) if v in wanted]
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A function of the values of `inputs`."""
+
+    inputs: tuple[Var, ...]
+    constants: dict[Var, Any]
+    steps: tuple[Piece | Bound, ...]
+    outputs: tuple[Any, ...]
+
+    def __call__(self, *args) -> list[Any]:
+        values = self.constants | dict(zip(self.inputs, args, strict=True))
+        for step in self.steps:
+            values.update(zip(step.writes, step([values[v] for v in step.reads]), strict=True))
+        return [_read(v, values) for v in self.outputs]
+
+
+def in_pieces(jaxpr, name: str, run: Run, run_short: Run, lowered: Callable[[Any, str], Program]) -> Pieces:
+    """A function of the constants and arguments of a jaxpr.
+
+    run: (Program, arrays of its input types) -> results. run_short: the same, of short Programs in loops that
+        JAX binds.
+    lowered: (jaxpr without constants, name) -> Program.
+    """
+    jaxpr = jaxprs.opened(jaxpr)
+    # Users' derivative rules, too, speak where axes have names. Elsewhere they wait to be traced.
+    rules = devices.in_named_axes()
+    axes = frozenset().union(*(devices.varying(v.aval) for v in jaxpr.invars))
+    alike = all(devices.varying(v.aval) == axes for v in jaxpr.outvars)
+    if alike and not any(is_beyond(eqn, rules) for eqn in jaxpr.eqns):
+        whole = Piece(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
+        return Pieces(whole.reads, {}, (whole,), whole.writes)
+    names = (f"{name}_{i}" for i in itertools.count(1))
+    return _Splitting(run, run_short, lowered, names, rules).pieces(jaxpr)
+
+
+@dataclass(frozen=True)
+class _Splitting:
+    """run, run_short, lowered, rules: as for `in_pieces`. names: of the pieces to come."""
+
+    run: Run
+    run_short: Run
+    lowered: Callable[[Any, str], Program]
+    names: Iterator[str]
+    rules: bool
+    in_a_loop: bool = False
+
+    def pieces(self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None) -> Pieces:
+        """policy: of the `jax.checkpoint` whose body it is."""
+        jaxpr = jaxprs.without_dead_code(jaxprs.opened(references.discharged(jaxpr)))
+        inputs = jaxpr.invars[len(consts) :]
+        values = dict(zip(jaxpr.invars, consts, strict=False))
+        eqns, outputs = _flat(jaxpr, values)
+        if policy is not None:
+            eqns, outputs = _marked(eqns, outputs, policy)
+        used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if jaxprs.is_var(v)}
+        groups = plan([self._node(eqn, used) for eqn in eqns], outputs)
+        last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
+        last |= {v: len(groups) for v in outputs if jaxprs.is_var(v)}
+        steps = [
+            self._bound(*group.nodes)
+            if group.axes is None
+            else self._piece(jaxpr, group, {v for v, reader in last.items() if reader > i})
+            for i, group in enumerate(groups)
+        ]
+        return Pieces(tuple(inputs), values, tuple(steps), tuple(outputs))
+
+    def _node(self, eqn, used: set[Var]) -> Node:
+        reads = tuple(dict.fromkeys(v for v in eqn.invars if jaxprs.is_var(v)))
+        writes = tuple(v for v in eqn.outvars if v in used)
+        foreign = is_beyond(eqn, self.rules) or checkpoints.is_mark(eqn)
+        axes = None if foreign else varying_axes(eqn, used)
+        return Node(eqn, reads, writes, axes or frozenset(), axes is None, effects.has_effect(eqn))
+
+    def _piece(self, jaxpr, group: Group, needed: set[Var]) -> Piece:
+        """A group of equations of the jaxpr. needed: what later pieces and JAX's equations read."""
+        eqns = [node.eqn for node in group.nodes]
+        made = {v for node in group.nodes for v in node.writes}
+        reads = tuple(dict.fromkeys(v for node in group.nodes for v in node.reads if v not in made))
+        writes = tuple(v for node in group.nodes for v in node.writes if v in needed)
+        program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
+        return Piece(self._run(program), program, reads, writes, group.axes)
+
+    def _run(self, program: Program) -> Run:
+        if not program.equations:
+            return _emitted
+        return self.run_short if self.in_a_loop and is_short(program) else self.run
+
+    def _bound(self, node: Node) -> Bound:
+        if is_of_others(node.eqn.primitive) or next_objects.is_high(node.eqn):
+            # Whatever its parameters are is for itself.
+            return Bound(node.eqn, node.reads, node.writes)
+        eqn = checkpoints.by_marks(node.eqn)
+        policy = node.eqn.params["policy"] if eqn is not node.eqn else None
+
+        inner = replace(self, in_a_loop=self.in_a_loop or eqn.primitive.name in equations.LOOPS)
+
+        def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
+            pieces = inner.pieces(jaxpr, consts, policy)
+            return jaxprs.traced(pieces, [v.aval for v in pieces.inputs])
+
+        with devices.inside(eqn):
+            return Bound(jaxprs.with_bodies(eqn, rebuilt), node.reads, node.writes)
+
+
+SHORT = 1 << 12
+"""So many elements are computed in about the time that XLA needs to call a native kernel."""
+
+
+def is_short(program: Program) -> bool:
+    """Whether a call takes longer than what the Program computes."""
+    return _elements(program) <= SHORT
+
+
+def _elements(program: Program) -> float:
+    """How many elements its equations compute; without end where that is not known before it runs."""
+    bodies = (body for eq in program.equations for body in eq.running_bodies)
+    shapes = [v.type.shape for eq in program.equations for v in eq.outputs]
+    if any(eq.op in _OF_UNKNOWN_LENGTH for eq in program.equations) or any(
+        isinstance(n, SymDim) for shape in shapes for n in shape
+    ):
+        return math.inf
+    return sum(map(math.prod, shapes)) + sum(map(_elements, bodies))
+
+
+_OF_UNKNOWN_LENGTH = ("scan", "while", "custom_linear_solve")
+
+
+def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+    """A Program that computes nothing needs no engine."""
+    return to_jax(program)(*arrays)
+
+
+def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
+    """The equations, with those of calls in the place of the calls, and the outputs.
+
+    Constants of these calls are added to `values`.
+    """
+    names: dict[Var, Any] = {}
+    eqns: list[Any] = []
+
+    def renamed(atoms) -> list[Any]:
+        return [names.get(v, v) if jaxprs.is_var(v) else v for v in atoms]
+
+    def walk(body) -> None:
+        for eqn in map(next_objects.counterpart, body.eqns):
+            given = renamed(eqn.invars)
+            if eqn.primitive.name in equations.CALLS:
+                called = equations.called(eqn)
+                values.update(jaxprs.constants(called))
+                names.update(zip(jaxprs.inputs(called), given, strict=True))
+                walk(called)
+                names.update(zip(eqn.outvars, renamed(jaxprs.outputs(called)), strict=True))
+            else:
+                # A body that is called twice needs variables of its own each time.
+                own = [jaxprs.Var(v.aval) for v in eqn.outvars]
+                names.update(zip(eqn.outvars, own, strict=True))
+                eqns.append(eqn.replace(invars=given, outvars=own))
+
+    walk(jaxpr)
+    return eqns, renamed(jaxpr.outvars)
+
+
+def _marked(
+    eqns: Sequence[Any], outputs: Sequence[Any], policy: checkpoints.Policy
+) -> tuple[list[Any], list[Any]]:
+    """The same, with a mark behind each equation whose results the policy allows to keep.
+
+    JAX sees the marks, and not what is in Programs.
+    """
+    names: dict[Var, Var] = {}
+    marked: list[Any] = []
+    for eqn in eqns:
+        marked.append(eqn.replace(invars=[names.get(v, v) if jaxprs.is_var(v) else v for v in eqn.invars]))
+        if eqn.primitive.name not in devices.COLLECTIVES and checkpoints.is_saveable(policy, eqn):
+            for v in eqn.outvars:
+                names[v] = jaxprs.Var(v.aval)
+                marked.append(checkpoints.mark(v, names[v]))
+    return marked, [names.get(v, v) if jaxprs.is_var(v) else v for v in outputs]
+
+
+def _fresh(atoms) -> tuple[Var, ...]:
+    return tuple(jaxprs.Var(v.aval) for v in atoms)
+
+
+def _read(atom, values: dict[Var, Any]) -> Any:
+    return values[atom] if jaxprs.is_var(atom) else atom.val

@@ -1,0 +1,1 @@
+"""Julia, what is asked of it, and the JAX primitive that runs Programs."""

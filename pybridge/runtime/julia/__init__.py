@@ -1,0 +1,52 @@
+"""The Julia runtime: finding Julia, starting it in this process, and sending it requests.
+
+Knows nothing of what requests mean. Importing it does no work; the first `request` starts Julia.
+"""
+
+from collections.abc import Sequence
+
+from .discovery import Discovery, Step, find
+from .installing import setup
+from .probe import Installation
+from .runtime import Runtime, Status
+
+__all__ = [
+    "Discovery",
+    "Installation",
+    "Runtime",
+    "Status",
+    "Step",
+    "check_process",
+    "find",
+    "request",
+    "setup",
+    "start",
+    "status",
+]
+
+_RUNTIME = Runtime()
+
+
+def request(command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
+    """Send one request to JaxprAD in Julia and return its answer; the first one starts Julia.
+
+    Any thread may call. Raises JuliaError for an error in Julia, JuliaNotFound or JuliaUnusable where
+    there is no Julia that works, ForkedProcess in a child forked after the start. KeyboardInterrupt ends
+    the request; the next one works.
+    """
+    return _RUNTIME.request(command, body, arguments=arguments)
+
+
+def check_process() -> None:
+    """Raises ForkedProcess in a child forked after the start, where neither Julia nor XLA can run."""
+    _RUNTIME.check_process()
+
+
+def start() -> Status:
+    """Start Julia and load JaxprAD now, rather than at the first request."""
+    return _RUNTIME.start()
+
+
+def status() -> Status:
+    """What of Julia runs in this process now. Starts nothing."""
+    return _RUNTIME.status()

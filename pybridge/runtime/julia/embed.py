@@ -1,0 +1,100 @@
+"""libjulia embedded directly, for machines without PythonCall."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.abc
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+from ...errors import JuliaUnusable
+from . import openblas, signals
+from .hosted import Hosted
+from .libjulia import LibJulia
+from .probe import Installation
+
+_LIBJULIA = re.compile(r"/libjulia(-debug)?[0-9.]*\.(so|dylib)[0-9.]*$")
+
+
+def prepare(julia: Installation) -> Callable[[], Hosted]:
+    """Check what can be checked now; the result starts Julia on the thread that calls it."""
+    refuse_second(julia.libjulia)
+    return partial(_start, julia)
+
+
+def _start(julia: Installation) -> Hosted:
+    # jl_init fixes the number of threads: say it, rather than leave it to a version's default
+    threads = os.environ.get("JULIA_NUM_THREADS", "1")
+    library = LibJulia(julia.libjulia)
+    with stdio_blocking(), signals.pythons_kept(), openblas.told_the_processor(julia):
+        library.initialise(
+            julia.bindir, julia.image, [f"--threads={threads}", "--handle-signals=yes", "--startup-file=no"]
+        )
+    sys.meta_path.insert(0, _NoSecondHost(julia))
+    return Hosted(library, signals.Guard.after_start(), library.finish)
+
+
+def refuse_second(wanted: Path) -> None:
+    """Two libjulias in one process share symbols and signals, and crash: refuse, naming both."""
+    for mapped in mapped_libjulias():
+        if mapped != wanted.resolve():
+            raise JuliaUnusable(
+                f"this process already has another Julia loaded, {mapped}; it cannot also load {wanted}. "
+                "Use one Julia for all: set PYBRIDGE_JULIA to the executable that belongs to the first"
+            )
+
+
+def mapped_libjulias() -> set[Path]:
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # not Linux: the check is a convenience there
+        return set()
+    paths = {line.split(maxsplit=5)[-1] for line in lines if _LIBJULIA.search(line)}
+    return {Path(path).resolve() for path in paths}
+
+
+@contextmanager
+def stdio_blocking() -> Iterator[None]:
+    """Julia makes its standard streams non-blocking, and with them Python's: big prints would then fail."""
+    flags = {}
+    for stream in (0, 1, 2):
+        try:
+            flags[stream] = fcntl.fcntl(stream, fcntl.F_GETFL)
+        except OSError:  # closed: Julia opens /dev/null in its place
+            continue
+    try:
+        yield
+    finally:
+        for stream, before in flags.items():
+            fcntl.fcntl(stream, fcntl.F_SETFL, before)
+
+
+class _NoSecondHost(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Turns a later `import juliacall`, which would start a second Julia and crash, into a clear error.
+
+    Looking whether there is a juliacall stays possible; only its code is not run.
+    """
+
+    def __init__(self, julia: Installation):
+        self._julia = julia
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "juliacall" or os.environ.get("PYTHON_JULIACALL_INIT") == "no":
+            return None
+        return ModuleSpec(name, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        raise ImportError(
+            f"pybridge has started {self._julia.executable} in this process without PythonCall, so "
+            "juliacall cannot join it. Import juliacall before pybridge's first use, "
+            "or install PythonCall for this Julia"
+        )

@@ -1,0 +1,102 @@
+"""A system image with JaxprAD compiled in, for Julias before 1.9, which keep no native code of packages.
+
+Without it the first derivative in a process costs several seconds of compilation, with it milliseconds.
+Built once by `pybridge setup` for a Julia and the package's sources, into the user's cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import JuliaUnusable
+from .debian import Progress
+from .probe import Installation
+from .source import Package
+
+_PATIENCE = 1800.0
+
+
+def wanted(julia: Installation, package: Package) -> bool:
+    """Whether the package has a script for an image and this Julia gains: newer ones cache native code."""
+    return julia.release < (1, 9) and _script(package).is_file()
+
+
+def with_image(julia: Installation, package: Package) -> Installation:
+    """The Julia, to be started from the image built for it and the package, if there is one."""
+    path = _path(julia, package)
+    return replace(julia, image=path) if wanted(julia, package) and path.is_file() else julia
+
+
+def build(julia: Installation, package: Package, report: Progress) -> Path | None:
+    """Build the image unless it is there; None, with a word to `report`, where no C compiler can link it.
+
+    Raises JuliaUnusable where Julia fails at it.
+    """
+    target, script = _path(julia, package), _script(package)
+    if target.is_file():
+        return target
+    linker = shutil.which("cc") or shutil.which("gcc")
+    if linker is None:
+        report("no C compiler: JaxprAD stays uncompiled, each process's first derivative takes seconds", None)
+        return None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        statements, unlinked, linked = (
+            Path(folder, name) for name in ("statements.jl", "image.o", "image.so")
+        )
+        report("recording what JaxprAD compiles", None)
+        load = "push!(LOAD_PATH, ARGS[1]); using JaxprAD; JaxprAD.run_workload()"
+        common = [str(julia.executable), "--startup-file=no", f"--sysimage={julia.image}"]
+        _run([*common, f"--trace-compile={statements}", "-e", load, str(package.folder)])
+        report("compiling JaxprAD into a system image (a minute or two, once)", None)
+        _run(
+            [
+                *common,
+                # With vectors as values in such an image, of the workload's kernels say, Julia would
+                # compile for processors of every kind from then on.
+                "-Cgeneric",
+                f"--output-o={unlinked}",
+                str(script),
+                str(package.folder),
+                str(statements),
+            ]
+        )
+        whole = ["-Wl,--whole-archive", str(unlinked), "-Wl,--no-whole-archive"]
+        _run([linker, "-shared", f"-o{linked}", *whole, str(julia.libjulia)])
+        os.replace(linked, target)  # whole or not at all, however many build at once
+    return target
+
+
+def _script(package: Package) -> Path:
+    return package.folder / "image" / "build.jl"
+
+
+def _path(julia: Installation, package: Package) -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    digest = hashlib.sha256(f"{julia.version} {julia.libjulia}".encode())
+    for file in sorted([*package.folder.glob("src/**/*.jl"), *package.folder.glob("image/*")]):
+        digest.update(file.read_bytes())
+    return cache / "pybridge" / "images" / f"{package.name}-{julia.version}-{digest.hexdigest()[:16]}.so"
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as reason:
+        raise JuliaUnusable(f"building the system image failed: {reason}") from reason
+    if done.returncode:
+        raise JuliaUnusable(f"building the system image failed: {' '.join(done.stderr.split())[-400:]}")

@@ -1,0 +1,163 @@
+"""The one Julia of this process: started at first use, asked through `request`, ended at exit."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import ForkedProcess
+from . import embed, image, juliacall_host, protocol, source
+from .control import Control
+from .discovery import Discovery, Host, find
+from .hosted import Hosted, Service
+from .probe import Installation
+
+_LAST_WORDS = 0.3  # seconds that daemon threads have at exit to return from what was refused
+
+
+@dataclass(frozen=True)
+class Status:
+    """What runs in this process now."""
+
+    started: bool
+    how: Host | None = None
+    julia: Installation | None = None
+    package: Path | None = None
+
+
+# Each looks at what can go wrong on the calling thread, and returns what the control thread runs.
+_HOSTS: dict[Host, Callable[[Installation], Callable[[], Hosted]]] = {
+    "embedded": embed.prepare,
+    "juliacall": juliacall_host.prepare,
+    "attached": juliacall_host.prepare_to_attach,
+}
+
+
+@dataclass
+class _Live:
+    """A started Julia. `hosted` and `service` are set on the control thread."""
+
+    how: Host
+    julia: Installation
+    control: Control | None = None
+    hosted: Hosted | None = None
+    service: Service | None = None
+
+
+class Runtime:
+    """`package` and `search` are arguments so that tests can serve with a package of their own."""
+
+    def __init__(
+        self, package: Callable[[], source.Package] = source.jaxprad, search: Callable[[], Discovery] = find
+    ):
+        self._package, self._search = package, search
+        self._starting = threading.RLock()
+        self._live: _Live | None = None
+        self._owner = os.getpid()
+        # A fork waits for another thread's search to end: what that thread holds, such as the locks of
+        # modules it imports, would stay locked in the child for ever.
+        os.register_at_fork(
+            before=lambda: self._starting.acquire(),
+            after_in_parent=lambda: self._starting.release(),
+            after_in_child=self._after_fork,
+        )
+
+    def request(self, command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
+        """Send one request to the package and give its answer's body. Any thread may call."""
+        message = protocol.encode(command, arguments, body)
+        live = self._started()
+        assert live.control is not None
+        return protocol.decode(live.control.call(lambda: self._serve(live, message)))
+
+    def start(self) -> Status:
+        """Start Julia and load the package now, rather than at the first request."""
+        live = self._started()
+        assert live.control is not None
+        live.control.call(lambda: self._loaded(live))
+        return self.status()
+
+    def status(self) -> Status:
+        live = self._live
+        if live is None or live.hosted is None or self._forked():
+            return Status(False)
+        return Status(True, live.how, live.julia, live.service.path if live.service else None)
+
+    def _loaded(self, live: _Live) -> tuple[Hosted, Service]:
+        assert live.hosted is not None
+        if live.service is None:
+            live.service = live.hosted.load(self._package())
+        return live.hosted, live.service
+
+    def _serve(self, live: _Live, message: str) -> str:
+        hosted, service = self._loaded(live)
+        return hosted.serve(service, message)
+
+    def check_process(self) -> None:
+        """Raises ForkedProcess in a child forked after the start."""
+        if self._forked():
+            raise ForkedProcess(
+                f"Julia was started in process {self._owner}, from which {os.getpid()} was forked, "
+                "and does not survive that; use the start method 'spawn' or 'forkserver', "
+                "or make the first use of pybridge after the fork"
+            )
+
+    def _started(self) -> _Live:
+        self.check_process()
+        with self._starting:
+            if self._live is None or (self._live.control and self._live.control.failed):
+                self._live = self._start()
+            return self._live
+
+    def _start(self) -> _Live:
+        found = self._search()
+        julia = found.require()
+        live = _Live(found.host, julia)
+        embeddable = image.with_image(julia, self._package()) if live.how == "embedded" else julia
+        start = _HOSTS[live.how](embeddable)
+
+        def begin() -> Hosted:
+            live.hosted = start()
+            # Hooks run in reverse order, and juliacall has just registered one that ends Julia: this has
+            # to come before it. The one registered below is for an exit during the start.
+            atexit.register(self._exit)
+            return live.hosted
+
+        def cancel() -> None:
+            if live.service is not None:
+                live.service.cancelled.value = 1
+
+        live.control = Control(begin, cancel)
+        atexit.register(self._exit)
+        return live
+
+    def _exit(self) -> None:
+        live = self._live
+        if live is None or live.control is None or self._forked():
+            return
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        live.control.close()
+        # A thread whose kernel was refused has an exception to raise. Asking for Python's lock only once the
+        # interpreter is gone, it would be ended inside jaxlib, and with it the process.
+        deadline = time.monotonic() + _LAST_WORDS
+        for thread in threading.enumerate():
+            # Threads that are not Python's, which have only called it, cannot be joined.
+            with contextlib.suppress(AssertionError, RuntimeError):
+                if thread.daemon:
+                    thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _forked(self) -> bool:
+        return self._live is not None and os.getpid() != self._owner
+
+    def _after_fork(self) -> None:
+        self._starting = threading.RLock()
+        if self._live is None:
+            self._owner = os.getpid()

@@ -1,0 +1,301 @@
+"""The one JAX primitive, `julia_call`: a Program applied to arrays.
+
+Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind
+that in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Lowering decides how
+each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operations.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+
+from ..errors import EngineUnavailable, NotDifferentiable
+from ..frontend.adapter import checks, devices, eager, jaxprs
+from ..frontend.dimensions import Dimensions
+from ..frontend.emission import to_jax
+from ..frontend.lowering import lower
+from ..ir.deferred import NoProgram, remembered, values
+from ..ir.numerals import DTYPES
+from ..ir.program import Program
+from ..ir.types import SymDim, Var
+from . import native, transforms
+
+_LOG = logging.getLogger(__name__)
+
+julia_call_p = Primitive("julia_call")
+julia_call_p.multiple_results = True
+
+
+def call(program: Program, *args, execute: str = "xla", explain: bool = False) -> list[Any]:
+    """The Program's results for arrays of exactly its input types.
+
+    execute: "xla", "julia" or "auto".
+    explain: say on stderr which of the two it was, and why, whenever that is decided.
+    """
+    return julia_call_p.bind(*args, program=program, execute=execute, explain=explain)
+
+
+# Running
+
+
+@julia_call_p.def_impl
+def _impl(*args, program, **how):
+    program = values(program)
+    return eager.run(
+        julia_call_p, args, program.name, lambda *xs: to_jax(program)(*xs), program=program, **how
+    )
+
+
+@julia_call_p.def_abstract_eval
+def _abstract_eval(*avals, program, **how):
+    dims = Dimensions(program.input_types, [a.shape for a in avals])
+    return [devices.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
+
+
+_CHOSEN = 'execute="xla", or a short Program in a loop that XLA compiles'
+
+_as_xla = mlir.lower_fun(lambda *args, program: to_jax(program)(*args), multiple_results=True)
+
+
+def _on_cpu(ctx, *operands, program, execute, explain):
+    program = values(program)
+    reason = _against_native(ctx, program, execute)
+    if reason is not None:
+        return _elsewhere(ctx, *operands, program=program, execute="xla", explain=explain, reason=reason)
+    made = native.kernel(program)
+    _tell(program, f"native kernel {made.target}, {made.workspace} bytes of workspace", explain)
+    return native.lower(ctx, program, operands)
+
+
+def _elsewhere(ctx, *operands, program, execute, explain, reason=None):
+    if execute == "julia" and not devices.is_export(ctx):
+        raise EngineUnavailable(
+            f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
+            'for other platforms use execute="auto" or "xla"'
+        )
+    reason = reason or (_CHOSEN if execute == "xla" else "native kernels run on the CPU alone")
+    _tell(program, f"XLA operations: {reason}", explain)
+    return _as_xla(ctx, *operands, program=values(program))
+
+
+def _against_native(ctx, program: Program, execute: str) -> str | None:
+    """Why the Program does not run natively, if it does not.
+
+    XLA replicates the operands of a foreign call over all devices, while it can split operations.
+    """
+    if execute == "xla":
+        return _CHOSEN
+    if devices.is_export(ctx):
+        return "exports hold no native kernels"
+    if execute == "auto" and devices.partitions(ctx) > 1:
+        return f"XLA splits it over {devices.partitions(ctx)} devices"
+    refusal = native.refusal(program) if execute == "auto" else None
+    return None if refusal is None else str(refusal)
+
+
+def _tell(program: Program, what: str, explain: bool) -> None:
+    _LOG.debug("%s runs as %s", program.name, what)
+    if explain:
+        print(f"pybridge: {program.name} runs as {what}", file=sys.stderr, flush=True)
+
+
+mlir.register_lowering(julia_call_p, _elsewhere)
+mlir.register_lowering(julia_call_p, _on_cpu, platform="cpu")
+
+
+# Differentiation
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A linearization made ready for binding: residuals that are arguments or results are not computed again.
+
+    known: (x...) -> (y..., the residuals that are neither).
+    residuals: for each residual its place in the list x... y... r...
+    """
+
+    known: Program
+    linear: Program
+    has_tangent: tuple[bool, ...]
+    residuals: tuple[int, ...]
+
+
+@remembered(maxsize=1024)
+def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
+    lin = transforms.linearize(program, active, optimize=True, compact=compact)
+    count = len(lin.known.outputs) - lin.residuals
+    outputs = list(lin.known.outputs[:count])
+    places = {
+        var: i for i, var in reversed(list(enumerate([*lin.known.inputs, *outputs]))) if isinstance(var, Var)
+    }
+    for atom in lin.known.outputs[count:]:
+        if not isinstance(atom, Var) or atom not in places:
+            places[atom] = len(lin.known.inputs) + len(outputs)
+            outputs.append(atom)
+    residuals = tuple(places[atom] for atom in lin.known.outputs[count:])
+    return _Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, **how):
+    active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
+    # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
+    try:
+        split = _split(program, active, execute != "xla")
+    except NoProgram as e:
+        _tell(program, f"XLA operations, differentiated by JAX: {e}", **how)
+        return jvp_by_jax(program, active, primals, tangents)
+    known = call(split.known, *primals, execute=execute, **how)
+    available = [*primals, *known]
+    moving = (
+        call(
+            split.linear,
+            *(available[i] for i in split.residuals),
+            *(tangents[i] for i in active),
+            execute=execute,
+            **how,
+        )
+        if any(split.has_tangent)
+        else []
+    )
+    ys = known[: len(program.outputs)]
+    rest = iter(moving)
+    return ys, [
+        next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)
+    ]
+
+
+def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any], tangents: Sequence[Any]):
+    """The JVP rule of a Program's call by JAX, which runs rules that no Program can hold."""
+
+    def of_active(*moved):
+        by_place = dict(zip(active, moved, strict=True))
+        return to_jax(program)(*(by_place.get(i, x) for i, x in enumerate(primals)))
+
+    ys, dots = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
+    return list(ys), [jaxprs.no_tangent(y) if jaxprs.is_zero(t) else t for y, t in zip(ys, dots, strict=True)]
+
+
+ad.primitive_jvps[julia_call_p] = _jvp
+
+
+def _transpose(cotangents: Sequence[Any], *args, program, **how):
+    linear = [i for i, x in enumerate(args) if ad.is_undefined_primal(x)]
+    if not all(program.input_types[i].inexact for i in linear):
+        raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
+    given = [i for i, ct in enumerate(cotangents) if not jaxprs.is_zero(ct)]
+    try:
+        backward = transforms.transpose(program, linear, given, optimize=True)
+    except NoProgram:
+        return _transposed_by_jax(program, given, cotangents, args)
+    fixed = [x for x in args if not ad.is_undefined_primal(x)]
+    results = iter(call(backward, *fixed, *(cotangents[i] for i in given), **how))
+    return [devices.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
+
+
+def _transposed_by_jax(program: Program, given: list[int], cotangents: Sequence[Any], args: Sequence[Any]):
+    def of_linear(*moved):
+        rest = iter(moved)
+        ys = to_jax(program)(*(next(rest) if ad.is_undefined_primal(x) else x for x in args))
+        return [ys[i] for i in given]
+
+    avals = [x.aval for x in args if ad.is_undefined_primal(x)]
+    found = iter(jax.linear_transpose(of_linear, *avals)([cotangents[i] for i in given]))
+    return [next(found) if ad.is_undefined_primal(x) else None for x in args]
+
+
+ad.primitive_transposes[julia_call_p] = _transpose
+
+
+# Dead code: jit drops the results that nobody uses, and what they alone need. After `jvp` of a user's
+# custom_vjp function it is this that removes the tangents that do not exist.
+
+
+def _dce(used: list[bool], eqn):
+    if all(used):
+        return [True] * len(eqn.invars), eqn
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    program, needed = _restricted(eqn.params["program"], tuple(used))
+    return list(needed), eqn.replace(
+        invars=list(itertools.compress(eqn.invars, needed)),
+        outvars=list(itertools.compress(eqn.outvars, used)),
+        params={**eqn.params, "program": program},
+    )
+
+
+@remembered(maxsize=1024)
+def _restricted(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
+    """The Program of the results in use, and which of its inputs they need."""
+    outputs = tuple(itertools.compress(program.outputs, used))
+    live, kept = set(outputs), []
+    for eq in reversed(program.equations):
+        if not live.isdisjoint(eq.outputs):
+            live.update(eq.inputs)
+            kept.append(eq)
+    # Symbolic sizes are known from the inputs, all of which stay where there are such sizes.
+    symbolic = any(isinstance(dim, SymDim) for t in program.input_types for dim in t.shape)
+    needed = tuple(symbolic or v in live for v in program.inputs)
+    inputs = tuple(itertools.compress(program.inputs, needed))
+    return replace(program, inputs=inputs, equations=tuple(reversed(kept)), outputs=outputs), needed
+
+
+jaxprs.register_dead_code_rule(julia_call_p, _dce)
+checks.register(julia_call_p, lambda program, **_: to_jax(program))
+
+
+# Batching: the Program is re-emitted, batched by JAX, and lowered again.
+
+
+def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, **how):
+    whole = batched(program, args, dims)
+    return call(whole.program, *whole.hoisted, *args, **how), whole.dims
+
+
+@dataclass(frozen=True)
+class Batched:
+    """A Program for a batch. hoisted: arrays to put in front of the arguments.
+
+    dims: for each result the place of its batch axis, or None where it is the same for the whole batch.
+    """
+
+    program: Program
+    hoisted: list[Any]
+    dims: list[int | None]
+
+
+def batched(program: Program, args: Sequence[Any], dims: Sequence[Any]) -> Batched:
+    """The Program for arguments with a batch axis at `dims`."""
+    avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
+    return _batched(program, avals, tuple(dims), bool(jax.config.jax_enable_x64))
+
+
+@remembered(maxsize=1024)
+def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> Batched:
+    # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
+    evaluate, shared = to_jax(program), {}
+
+    def those_that_differ(*args: Any) -> list[Any]:
+        results = list(enumerate(evaluate(*args)))
+        shared.update((i, y) for i, y in results if not jaxprs.is_batched(y))
+        return [y for i, y in results if i not in shared]
+
+    def whole(*args: Any) -> list[Any]:
+        differing = iter(jax.vmap(those_that_differ, in_axes=dims)(*args))
+        return [shared[i] if i in shared else next(differing) for i in range(len(program.outputs))]
+
+    jaxpr = jax.make_jaxpr(whole)(*avals)
+    out_dims = [None if i in shared else 0 for i in range(len(program.outputs))]
+    return Batched(*lower(jaxpr, name=program.name or "program", hoist_constants=True), out_dims)
+
+
+batching.primitive_batchers[julia_call_p] = _batch

@@ -1,0 +1,74 @@
+"""Requests about Programs, to Julia: their arguments as text, and Julia's exceptions as pybridge's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .. import errors
+from ..ir.program import Program
+from . import julia
+from .dump import dump
+
+# Julia's exceptions that have a namesake here; any other stays a JuliaError.
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        errors.ProgramTypeError,
+        errors.ProgramSyntaxError,
+        errors.ProgramVersionError,
+        errors.NotDifferentiable,
+        errors.UnsupportedPrimitive,
+        errors.EngineUnavailable,
+    )
+}
+ENZYME_FAILED = "EnzymeFailed"
+
+
+def ask(command: str, program: Program, *arguments: str) -> str:
+    """Sends a request; Julia's own exceptions come out as pybridge's."""
+    words = [a for a in arguments if a]
+    try:
+        answer = julia.request(command, str(program), arguments=words)
+    except errors.JuliaError as e:
+        dump(command, words, program, f"{e.kind}: {e}\n{e.stacktrace}")
+        translated = _translated(e, command)
+        if translated is e:  # `from e` would make it its own cause: whoever follows causes never ends
+            raise
+        raise translated from e
+    dump(command, words, program, answer)
+    return answer
+
+
+def _translated(error: errors.JuliaError, command: str) -> errors.PyBridgeError:
+    if error.kind == ENZYME_FAILED:
+        return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
+    kind = _KINDS.get(error.kind)
+    if kind is None:
+        return error
+    if kind is not errors.UnsupportedPrimitive:
+        return kind(str(error))
+    primitive = str(error).partition(":")[0]
+    source = re.search(r" \(at (.*)\)$", str(error))
+    advice = "docs/primitives.md lists what is supported"
+    if command == "compile":
+        advice = 'execute="auto" and "xla" run it as XLA operations'
+    return kind(
+        f"{error}; {advice}",
+        primitive=primitive,
+        source=source[1] if source else "",
+    )
+
+
+def digits(mask: Sequence[bool]) -> str:
+    return "m" + "".join("1" if chosen else "0" for chosen in mask)
+
+
+def addresses(arrays: Sequence[np.ndarray]) -> str:
+    return ",".join(str(a.ctypes.data) for a in arrays) or "-"
+
+
+def references(arrays: Mapping[str, np.ndarray]) -> str:
+    return ",".join(f"{ref}={a.ctypes.data}" for ref, a in arrays.items()) or "-"
