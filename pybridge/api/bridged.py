@@ -19,7 +19,7 @@ from ..frontend.names import findable, function_name, named, path_to
 from ..frontend.static_arguments import Fixed, StaticArguments
 from ..frontend.tracing import closed_trace, lowered, program_name
 from ..ir.program import Program
-from ..partition import Pieces, in_pieces
+from ..partition import Partition, partitioned
 from ..runtime import julia
 
 
@@ -45,7 +45,7 @@ class Settings:
 class _Traced:
     """flat: a function of the constants and the leaves of the arguments."""
 
-    flat: Pieces
+    flat: Partition
     constants: list[Any]
     out_tree: Any
 
@@ -101,7 +101,7 @@ class Bridged:
     def _traced(self, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> _Traced:
         closed, out_tree = closed_trace(self._f, args, kwargs, fixed)
         lower = functools.partial(lowered, while_bound=self._settings.while_bound)
-        flat = in_pieces(closed.jaxpr, program_name(self._f), self._run, self._run_short, lower)
+        flat = partitioned(closed.jaxpr, program_name(self._f), self._run, self._run_short, lower)
         return _Traced(flat, list(closed.consts), out_tree)
 
     @property

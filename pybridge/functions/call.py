@@ -103,7 +103,7 @@ class Call:
     def with_steps(self, *steps: Step) -> Call:
         return replace(self, steps=steps)
 
-    def differentiated(self, moving: tuple[int, ...]) -> Call:
+    def differentiated(self, active: tuple[int, ...]) -> Call:
         """The derivative of this call along x's inputs at these places, linear in tangents that come last."""
         if len(self.steps) == 2:
             raise NotDifferentiable(
@@ -112,8 +112,8 @@ class Call:
             )
         if self.function.jvp or self.function.vjp:
             # the user's rules have tangents and cotangents of all inexact arguments
-            moving = tuple(i for i, t in enumerate(self.inputs) if t.inexact)
-        return self.with_steps(*self.steps, Step("forward", moving))
+            active = tuple(i for i, t in enumerate(self.inputs) if t.inexact)
+        return self.with_steps(*self.steps, Step("forward", active))
 
     def transposed(self, group: int) -> tuple[Call, tuple[int | None, ...]]:
         """The transpose in one linear group (1 or 2), and which groups it takes; None is the cotangent."""

@@ -66,17 +66,17 @@ mlir.register_lowering(julia_function_p, _on_cpu, platform="cpu")
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, call: Call):
     results = bind(call, *primals)
-    parts, moves = call.split(primals), call.split(tangents)
+    parts, dots = call.split(primals), call.split(tangents)
     terms = []
-    if moving := tuple(i for i, t in enumerate(moves[0]) if not jaxprs.is_zero(t)):
-        derivative = call.differentiated(moving)
+    if given := tuple(i for i, t in enumerate(dots[0]) if not jaxprs.is_zero(t)):
+        derivative = call.differentiated(given)
         active = derivative.steps[-1].active
         mask = call.batched and (*call.batched, *(call.batched[i] for i in active))
-        directions = [jaxprs.instantiated(moves[0][i], parts[0][i]) for i in active]
+        directions = [jaxprs.instantiated(dots[0][i], parts[0][i]) for i in active]
         terms.append(bind(replace(derivative, batch=call.batch, batched=mask), *primals, *directions))
     for k in range(1, len(parts)):
-        if not all(map(jaxprs.is_zero, moves[k])):
-            group = list(map(jaxprs.instantiated, moves[k], parts[k]))
+        if not all(map(jaxprs.is_zero, dots[k])):
+            group = list(map(jaxprs.instantiated, dots[k], parts[k]))
             operands = [*parts[:k], group, *parts[k + 1 :]]
             terms.append(bind(call, *(x for part in operands for x in part)))
     sums = iter([functools.reduce(jnp.add, column) for column in zip(*terms, strict=True)])

@@ -1,4 +1,4 @@
-"""Functions of which a part is no Program, in pieces: Programs, and between them what JAX binds itself.
+"""Functions of which a part is no Program: segments that are Programs, and between them what JAX binds.
 
 A Program is pure and for one device. Of a jaxpr with collectives (`psum`, `all_gather` ...) the equations
 between them become Programs, as few as the collectives' dependencies allow, and JAX binds the collectives:
@@ -7,6 +7,6 @@ of a sequence, whose other members are bridged. The same is done with primitives
 and with prints, callbacks and checks, which keep their order.
 """
 
-from .sequence import Pieces, in_pieces
+from .segments import Partition, partitioned
 
-__all__ = ["Pieces", "in_pieces"]
+__all__ = ["Partition", "partitioned"]

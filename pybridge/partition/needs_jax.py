@@ -12,7 +12,7 @@ from ..frontend.primitives import DECOMPOSITIONS, LOWERINGS
 from ..ir.deferred import RULE_ORDER
 
 
-def is_beyond(eqn, rules: bool, order: int = 0) -> bool:
+def needs_jax(eqn, rules: bool, order: int = 0) -> bool:
     """Whether the equation, or one in its bodies, is such a one.
 
     rules: look into the derivative rules that the user gave it, too, which are traced for that.
@@ -23,9 +23,9 @@ def is_beyond(eqn, rules: bool, order: int = 0) -> bool:
         return True
     if effects.is_bound_by_jax(eqn) or jaxprs.has_high_types(eqn):
         return True
-    if any(is_beyond(inner, rules, order) for body in _bodies(eqn) for inner in body.eqns):
+    if any(needs_jax(inner, rules, order) for body in _bodies(eqn) for inner in body.eqns):
         return True
-    return rules and order < RULE_ORDER and _has_rules_beyond(eqn, order)
+    return rules and order < RULE_ORDER and _has_rules_that_need_jax(eqn, order)
 
 
 def is_of_others(primitive) -> bool:
@@ -40,13 +40,13 @@ def _bodies(eqn) -> list:
     return [high_primitives.expansion(eqn)] if high_primitives.has_value(eqn) else []
 
 
-def _has_rules_beyond(eqn, order: int) -> bool:
+def _has_rules_that_need_jax(eqn, order: int) -> bool:
     """Of a custom function's derivative rules. What refuses to be traced for all operands is for JAX."""
     try:
         bodies = list(_rules(eqn))
     except Exception:  # whatever the user's code raises
         return True
-    return any(is_beyond(inner, True, order + 1) for body in bodies for inner in body.eqns)
+    return any(needs_jax(inner, True, order + 1) for body in bodies for inner in body.eqns)
 
 
 def _rules(eqn) -> Iterator:

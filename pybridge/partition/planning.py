@@ -1,11 +1,12 @@
-"""Which equation is computed in which piece.
+"""Which equation is computed in which segment.
 
-Time is counted in pieces. At each time JAX first binds the foreign equations whose operands are there; then
-the pieces of that time run. There are several where results vary over different mesh axes, since those of
+Time is counted in segments. At each time JAX first binds the foreign equations whose operands are there; then
+the segments of that time run. There are several where results vary over different mesh axes, since those of
 one Program vary alike.
 
 An equation has a time at which it can be computed first, and one by which it must have been. Those without
-that choice say which pieces there are. The others go where their readers are, or into a piece that is there.
+that choice say which segments there are. The others go where their readers are, or into a segment that is
+there.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Place:
-    """A piece: its time, and over which axes its results vary."""
+    """A segment: its time, and over which axes its results vary."""
 
     time: int
     axes: frozenset
@@ -46,7 +47,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The nodes of a piece, and its axes; or one that is foreign."""
+    """The nodes of a segment, and its axes; or one that is foreign."""
 
     nodes: tuple[Node, ...]
     axes: frozenset | None
@@ -55,15 +56,15 @@ class Group:
 def plan(nodes: Sequence[Node], outputs: Sequence[Any]) -> list[Group]:
     """The nodes in few groups, in an order in which they can run."""
     graph = _Graph(nodes, outputs)
-    pieces: dict[Place, list[Node]] = {}
+    segments: dict[Place, list[Node]] = {}
     for i, place in sorted(graph.places().items()):
-        pieces.setdefault(place, []).append(nodes[i])
+        segments.setdefault(place, []).append(nodes[i])
     groups = []
     for time in range(1 + max(graph.first, default=-1)):
         bound = (n for n, first in zip(nodes, graph.first, strict=True) if n.foreign and first == time)
         groups += [Group((node,), None) for node in bound]
-        there = sorted((place for place in pieces if place.time == time), key=Place.order)
-        groups += [Group(tuple(pieces[place]), place.axes) for place in there]
+        there = sorted((place for place in segments if place.time == time), key=Place.order)
+        groups += [Group(tuple(segments[place]), place.axes) for place in there]
     return groups
 
 
@@ -100,7 +101,7 @@ class _Graph:
         return [i for i in reversed(range(len(self.nodes))) if not self.nodes[i].foreign]
 
     def _first(self) -> list[int]:
-        """A foreign equation waits until the pieces that make its operands have run."""
+        """A foreign equation waits until the segments that make its operands have run."""
         first: list[int] = []
         for node, sources in zip(self.nodes, self.sources, strict=True):
             times = (first[j] + (node.foreign and not self.nodes[j].foreign) for j in sources)
@@ -120,7 +121,7 @@ class _Graph:
         return min((times[j] - 1 if self.nodes[j].foreign else times[j] for j in readers), default=end)
 
     def places(self) -> dict[int, Place]:
-        """For each node that is not foreign its piece."""
+        """For each node that is not foreign its segment."""
         there = {Place(self.first[i], self.axes[i]) for i in self._ours() if self.first[i] == self.last[i]}
         times = list(self.first)
         for i in self._ours():
@@ -133,7 +134,7 @@ class _Graph:
 
 
 def _shrinks(node: Node) -> bool:
-    """Whether less leaves the equation than enters it: then its result had better cross to later pieces."""
+    """Whether less leaves the equation than enters it: then its result had better cross to later segments."""
     return sum(map(_size, node.writes)) < max(map(_size, node.reads), default=0)
 
 

@@ -156,7 +156,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
         return jvp_by_jax(program, active, primals, tangents)
     known = call(split.known, *primals, execute=execute, **how)
     available = [*primals, *known]
-    moving = (
+    dots = (
         call(
             split.linear,
             *(available[i] for i in split.residuals),
@@ -168,7 +168,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
         else []
     )
     ys = known[: len(program.outputs)]
-    rest = iter(moving)
+    rest = iter(dots)
     return ys, [
         next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)
     ]
@@ -177,8 +177,8 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
 def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any], tangents: Sequence[Any]):
     """The JVP rule of a Program's call by JAX, which runs rules that no Program can hold."""
 
-    def of_active(*moved):
-        by_place = dict(zip(active, moved, strict=True))
+    def of_active(*given):
+        by_place = dict(zip(active, given, strict=True))
         return to_jax(program)(*(by_place.get(i, x) for i, x in enumerate(primals)))
 
     ys, dots = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])

@@ -9,7 +9,13 @@ from cases import CASES
 from harness import FULL
 
 import pybridge as pb
-from pybridge.ir.deferred.activity import BY_THE_FIRST, IF_COMPLEX, ONE_BY_ONE, WITHOUT_TANGENT, moving
+from pybridge.ir.deferred.activity import (
+    BY_THE_FIRST,
+    IF_COMPLEX,
+    ONE_BY_ONE,
+    WITHOUT_TANGENT,
+    active_results,
+)
 from pybridge.ir.schema import OPERATIONS
 from pybridge.runtime import rules, transforms
 
@@ -57,7 +63,7 @@ def test_against_jax_and_julia(op):
             args = [jnp.asarray(x) for x in case.inputs()]
             program = pb.trace(case.f)(*args)
             for active, mask in masks(case, len(args)):
-                found = moving(program, mask)
+                found = active_results(program, mask)
                 in_julia = transforms.linearize(program, active).has_tangent
                 assert all(ours or not theirs for ours, theirs in zip(found, in_julia, strict=True)), case
                 if case.reference is None:

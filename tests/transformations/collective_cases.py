@@ -29,13 +29,13 @@ X = jnp.asarray(RNG.uniform(-1, 1, (2 * N, 4)), jnp.float32)
 class Case:
     """f: (w, x) -> a number that is the same on all devices; w is, x is split along its first axis.
 
-    pieces: how many Programs are bound, those of bodies counted once.
+    segments: how many Programs are bound, those of bodies counted once.
     types: whether JAX is to know which values are the same on all devices (`check_vma`).
     without: what JAX cannot do with it.
     """
 
     f: Callable
-    pieces: int
+    segments: int
     types: bool = True
     without: tuple[str, ...] = ()
 
@@ -95,18 +95,18 @@ def pmax(w, x):
 
 
 def axis_index(w, x):
-    """It takes no time: one piece goes before the sum."""
+    """It takes no time: one segment goes before the sum."""
     place = lax.axis_index("i") / lax.axis_size("i")
     return total(jnp.sin(w * x * (1 + place)))
 
 
 def of_an_argument(w, x):
-    """What is summed at once needs no piece before it."""
+    """What is summed at once needs no segment before it."""
     return total(jnp.sin(w * lax.psum(x, "i")) * x)
 
 
 def several_at_once(w, x):
-    """Three sums that do not wait for one another: a piece before them, a piece behind."""
+    """Three sums that do not wait for one another: a segment before them, a segment behind."""
     a, b = total(jnp.sin(w * x)), total(jnp.cos(w * x))
     return a * b + lax.pmean(jnp.sum(x * w), "i") ** 2
 
@@ -131,7 +131,7 @@ def in_fori_loop(w, x):
 
 
 def loop_without_collectives(w, x):
-    """A counter that is the same on all devices beside a carry that is not: still one piece."""
+    """A counter that is the same on all devices beside a carry that is not: still one segment."""
     return total(lax.fori_loop(0, 3, lambda k, y: jnp.sin(y * w) + k, x))
 
 
@@ -253,7 +253,7 @@ def tensor_parallel(w, x):
 
 
 def random_numbers(w, x):
-    """A key of each device's own crosses from piece to piece."""
+    """A key of each device's own crosses from segment to segment."""
     key = jax.random.fold_in(jax.random.key(1), lax.axis_index("i"))
     first, second = jax.random.split(key)
     mean = lax.pmean(jnp.mean(w * x * jax.random.uniform(first, x.shape)), "i")
@@ -310,17 +310,17 @@ def mapped(f: Callable, types: bool = True) -> Callable:
     return jax.shard_map(f, mesh=mesh, in_specs=(P(), P("i")), out_specs=P(), check_vma=types)
 
 
-def pieces(jaxpr, name: str = "julia_call") -> int:
+def segments(jaxpr, name: str = "julia_call") -> int:
     """The Programs that are bound, those in bodies too."""
     return sum(
-        (eqn.primitive.name == name) + sum(pieces(body, name) for body in jaxprs_in_params(eqn.params))
+        (eqn.primitive.name == name) + sum(segments(body, name) for body in jaxprs_in_params(eqn.params))
         for eqn in jaxpr.eqns
     )
 
 
 def count(name: str, types: bool) -> int:
     g = mapped(pb.bridge(CASES[name].f), types)
-    return pieces(jax.make_jaxpr(g)(W, X).jaxpr)
+    return segments(jax.make_jaxpr(g)(W, X).jaxpr)
 
 
 def check(name: str, what: str, types: bool, **options) -> None:

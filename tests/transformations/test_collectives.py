@@ -1,4 +1,4 @@
-"""Collectives in a bridged function: pieces of it are Programs, what is between devices JAX binds.
+"""Collectives in a bridged function: segments of it are Programs, what is between devices JAX binds.
 
 One process with eight devices runs all of it, since JAX counts its devices once.
 """
@@ -53,11 +53,11 @@ def test_ways_to_run(eight, name, options, types):
 def test_number_of_pieces(eight, name):
     """Known beforehand: one, and one more for each collective that another one waits for."""
     case = cases.CASES[name]
-    assert eight(cases.count, name, case.types) == case.pieces
+    assert eight(cases.count, name, case.types) == case.segments
 
 
 def test_the_pieces_run_in_julia(eight):
-    """The trips' numbers, and of the three other pieces the way there and the way back."""
+    """The trips' numbers, and of the three other segments the way there and the way back."""
     kernels, text = eight(cases.native_calls)
     assert kernels == 1 + 2 * 3
     assert "all_reduce" in text and "sine" not in text and "tanh" not in text

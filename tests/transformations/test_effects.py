@@ -115,10 +115,10 @@ def test_printed_text(way, capfd):
     ]
 
 
-def pieces(jaxpr) -> int:
+def segments(jaxpr) -> int:
     """The Programs that a jaxpr applies."""
     return sum(
-        (eqn.primitive.name == "julia_call") + sum(map(pieces, jaxprs_in_params(eqn.params)))
+        (eqn.primitive.name == "julia_call") + sum(map(segments, jaxprs_in_params(eqn.params)))
         for eqn in jaxpr.eqns
     )
 
@@ -128,7 +128,7 @@ def pieces(jaxpr) -> int:
 )
 def test_a_print_cuts_no_program(name, count):
     """Only what is computed of a callback's result has to wait for it."""
-    assert pieces(jax.make_jaxpr(pb.bridge(CASES[name]))(X).jaxpr) == count
+    assert segments(jax.make_jaxpr(pb.bridge(CASES[name]))(X).jaxpr) == count
 
 
 def test_results_that_a_batch_shares_stay_single():
@@ -349,7 +349,7 @@ def test_comparison():
 
 
 def test_enzyme_jax():
-    """First order and under jit, which is what enzyme-ad can do; it cannot where a piece has more results
+    """First order and under jit, which is what enzyme-ad can do; it cannot where a segment has more results
     than arguments."""
     unavailable = pb.engines.ENGINES["enzyme-jax"].unavailable()
     if unavailable is not None:

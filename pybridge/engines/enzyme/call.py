@@ -43,7 +43,7 @@ class Derivative:
     origin: the same with all rules that there are, for further derivatives.
     mode: forward gives the results' tangents, reverse the active inputs' cotangents.
     batch: the sizes of leading axes; each item is a call of its own. Results have them all.
-    marks: for each operand which of them it has.
+    batched: for each operand which of them it has.
     """
 
     program: Program
@@ -51,7 +51,7 @@ class Derivative:
     active: tuple[int, ...]
     origin: Program = field(compare=False)
     batch: tuple[int, ...] = ()
-    marks: tuple[tuple[bool, ...], ...] = ()
+    batched: tuple[tuple[bool, ...], ...] = ()
 
     @property
     def active_types(self) -> list[TensorType]:
@@ -66,11 +66,11 @@ class Derivative:
         """Of the Program's inputs; linear is what comes after them."""
         return len(self.program.inputs)
 
-    def mark(self, operand: int) -> tuple[bool, ...]:
-        return self.marks[operand] if self.batch else ()
+    def batch_axes(self, operand: int) -> tuple[bool, ...]:
+        return self.batched[operand] if self.batch else ()
 
     def handler_name(self) -> str:
-        how = f"{self.mode}{self.active}{self.batch}{self.marks}"
+        how = f"{self.mode}{self.active}{self.batch}{self.batched}"
         return native.target_name(self.program, how)
 
 
@@ -135,12 +135,12 @@ def _target(d: Derivative) -> str:
 def _handler(d: Derivative) -> int:
     """The address of the FFI handler that Enzyme.jl makes."""
     linear = len(d.active if d.mode == "forward" else d.program.outputs)
-    marks = [d.mark(k) for k in range(d.count + linear)] if d.batch else []
+    batched = [d.batch_axes(k) for k in range(d.count + linear)] if d.batch else []
     how = (
         d.mode,
         digits([i in d.active for i in range(d.count)]),
         ",".join(map(str, d.batch)) or "-",
-        ",".join("".join("1" if m else "0" for m in mark) for mark in marks) or "-",
+        ",".join("".join("1" if m else "0" for m in axes) for axes in batched) or "-",
     )
     key = ":".join((d.program.digest, *how))
     constants = references(native.kept_constants(d.program))
@@ -170,17 +170,15 @@ def _call_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Progr
     results = call(program, *primals)
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     inexact = tuple(t.inexact for t in program.output_types)
-    moving = iter(())
+    dots = iter(())
     if any(inexact):
         smooth = _restricted(program, inexact)
         try:
             d = Derivative(_with_rules(smooth, active), "forward", active, smooth)
         except NoProgram:
             return julia_call.jvp_by_jax(program, active, primals, tangents)
-        moving = iter(derivative(d, *primals, *(tangents[i] for i in active)))
-    return results, [
-        next(moving) if i else jaxprs.no_tangent(y) for i, y in zip(inexact, results, strict=True)
-    ]
+        dots = iter(derivative(d, *primals, *(tangents[i] for i in active)))
+    return results, [next(dots) if i else jaxprs.no_tangent(y) for i, y in zip(inexact, results, strict=True)]
 
 
 def _with_rules(program: Program, active: Sequence[int]) -> Program:
@@ -199,17 +197,19 @@ def _derivative_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, d: Deriv
     terms = []
     if not all(map(jaxprs.is_zero, tangents[n:])):
         terms.append(derivative(d, *primals[:n], *map(jaxprs.instantiated, tangents[n:], primals[n:])))
-    moving = [i for i in range(n) if not jaxprs.is_zero(tangents[i])]
-    if moving:
+    perturbed = [i for i in range(n) if not jaxprs.is_zero(tangents[i])]
+    if perturbed:
 
-        def of_moving(*moved):
+        def of_perturbed(*given):
             args = list(primals)
-            for i, x in zip(moving, moved, strict=True):
+            for i, x in zip(perturbed, given, strict=True):
                 args[i] = x
             return by_transposition(d)(*args)
 
         terms.append(
-            jax.jvp(of_moving, tuple(primals[i] for i in moving), tuple(tangents[i] for i in moving))[1]
+            jax.jvp(
+                of_perturbed, tuple(primals[i] for i in perturbed), tuple(tangents[i] for i in perturbed)
+            )[1]
         )
     sums = [functools.reduce(jnp.add, column) for column in zip(*terms, strict=True)]
     return derivative(d, *primals), sums
@@ -224,7 +224,7 @@ def by_transposition(d: Derivative) -> Callable[..., list[Any]]:
         program = transforms.vjp(d.origin, d.active, optimize=True)
     f: Callable = functools.partial(julia_call.call, program, execute="auto")
     for k in reversed(range(len(d.batch))):
-        f = jax.vmap(f, in_axes=tuple(0 if mark[k] else None for mark in d.marks))
+        f = jax.vmap(f, in_axes=tuple(0 if axes[k] else None for axes in d.batched))
     return f
 
 
@@ -240,18 +240,18 @@ def _derivative_transpose(cotangents: Sequence[Any], *args, d: Derivative):
         back = replace(d, mode="forward", active=tuple(i for i, g in zip(d.active, given, strict=True) if g))
     whole = (True,) * len(d.batch)
     if d.batch:
-        back = replace(back, marks=(*d.marks[:n], *(whole for g in given if g)))
+        back = replace(back, batched=(*d.batched[:n], *(whole for g in given if g)))
     found = derivative(back, *args[:n], *(ct for ct, g in zip(cotangents, given, strict=True) if g))
     linear = [
-        devices.varying_like(_summed(y, d.mark(k)), x.aval) if ad.is_undefined_primal(x) else None
+        devices.varying_like(_summed(y, d.batch_axes(k)), x.aval) if ad.is_undefined_primal(x) else None
         for k, (x, y) in enumerate(zip(args[n:], found, strict=True), n)
     ]
     return [None] * n + linear
 
 
-def _summed(x: Any, mark: tuple[bool, ...]) -> Any:
+def _summed(x: Any, axes: tuple[bool, ...]) -> Any:
     """What all items of a batch share gets the sum of their cotangents."""
-    shared = tuple(k for k, own in enumerate(mark) if not own)
+    shared = tuple(k for k, own in enumerate(axes) if not own)
     return x.sum(shared) if shared else x
 
 
@@ -271,8 +271,8 @@ def _batch_call(args: Sequence[Any], dims: Sequence[Any], *, program: Program):
 def _batch_derivative(args: Sequence[Any], dims: Sequence[Any], *, d: Derivative):
     size = next(x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)
     moved = [x if dim is None else jnp.moveaxis(x, dim, 0) for x, dim in zip(args, dims, strict=True)]
-    marks = tuple((dim is not None, *d.mark(k)) for k, dim in enumerate(dims))
-    results = derivative(replace(d, batch=(size, *d.batch), marks=marks), *moved)
+    batched = tuple((dim is not None, *d.batch_axes(k)) for k, dim in enumerate(dims))
+    results = derivative(replace(d, batch=(size, *d.batch), batched=batched), *moved)
     return results, [0] * len(results)
 
 

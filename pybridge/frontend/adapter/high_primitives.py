@@ -125,11 +125,11 @@ def linear_part(eqn: Any) -> CustomLin:
     params = eqn.params
     prim, tree = primitive_of(eqn), params["residuals_tree"]
     flat = Flat(prim, prim.in_avals_flat, prim.out_avals_flat)
-    moving = list(params["nz_in_flat"])
+    active = list(params["nz_in_flat"])
     nonzero = list(params.get("nz_out_flat", [True] * len(flat.outs)))
     given = [n and is_inexact(out) for n, out in zip(nonzero, flat.outs, strict=True)]
-    wanted = [m and is_inexact(a) for m, a in zip(moving, flat.avals, strict=True)]
+    wanted = [m and is_inexact(a) for m, a in zip(active, flat.avals, strict=True)]
     structure = tree if params.get("has_sres") else jax.tree_util.treedef_tuple([tree])
     residuals = high_rules.Residuals(structure, [v.aval for v in eqn.invars[: tree.num_leaves]])
-    pullback = high_rules.pullback(flat, residuals, given, nonzero, moving, wanted)
+    pullback = high_rules.pullback(flat, residuals, given, nonzero, active, wanted)
     return CustomLin(residuals.avals, pullback)

@@ -81,12 +81,12 @@ def forward(flat: Flat, derivative: Derivative, perturbed: Perturbed) -> tuple[C
 
 def reverse(flat: Flat, consts: int, perturbed: Perturbed) -> VjpRule:
     """As `CustomVjp.rule`, of a primitive that closes over its first `consts` operands."""
-    moving = [*[False] * consts, *perturbed]
+    active = [*[False] * consts, *perturbed]
     trees: list[Any] = []
     nonzero: list[bool] = []
 
     def run(*args: Any) -> list[Any]:
-        values, residuals, *rest = flat.prim.vjp_fwd(flat.arguments(moving), *flat.arguments(args))
+        values, residuals, *rest = flat.prim.vjp_fwd(flat.arguments(active), *flat.arguments(args))
         nonzero[:] = leaves_of(rest[0] if rest else True, flat.prim.out_tree)
         leaves, tree = jax.tree.flatten((residuals, *rest[1:]))
         trees.append(tree)
@@ -95,7 +95,7 @@ def reverse(flat: Flat, consts: int, perturbed: Perturbed) -> VjpRule:
     jaxpr = traced(run, flat.avals)
     residuals = jaxpr.out_avals[: trees[-1].num_leaves]
     inexact = list(map(is_inexact, flat.outs))
-    back = pullback(flat, Residuals(trees[-1], residuals), inexact, nonzero, moving, moving)
+    back = pullback(flat, Residuals(trees[-1], residuals), inexact, nonzero, active, active)
     return VjpRule(jaxpr, 0, [None] * len(residuals), residuals, [False] * len(perturbed), back)
 
 
@@ -112,12 +112,12 @@ def pullback(
     residuals: Residuals,
     inexact: Sequence[bool],
     nonzero: Sequence[bool],
-    moving: Sequence[bool],
+    active: Sequence[bool],
     wanted: Sequence[bool],
 ) -> Pullback:
     """The rule that gives the cotangents of the wanted operands, for cotangents of the `inexact` results.
 
-    nonzero: which results have a tangent at all. moving: which operands have one.
+    nonzero: which results have a tangent at all. active: which operands have one.
     """
 
     def traced_for(flags: Given) -> tuple[ClosedJaxpr, Given]:
@@ -134,20 +134,20 @@ def pullback(
             seen.append(cotangent if has and is_nonzero else _zero(out.to_ct_aval()))
         results = flat.prim.out_tree.unflatten(seen)
         known = jax.tree.unflatten(residuals.tree, known)
-        totals = accumulated(flat, moving, lambda sums: flat.prim.vjp_bwd(*known, results, *sums))
+        totals = accumulated(flat, active, lambda sums: flat.prim.vjp_bwd(*known, results, *sums))
         return [instantiated(t, a) for t, a, w in zip(totals, flat.avals, wanted, strict=True) if w]
 
     return traced_for
 
 
-def accumulated(flat: Flat, moving: Sequence[bool], rule: Callable[[tuple], Any]) -> list[Any]:
-    """The cotangents of all operands, which the rule adds to accumulators; zeros where nothing moves."""
+def accumulated(flat: Flat, active: Sequence[bool], rule: Callable[[tuple], Any]) -> list[Any]:
+    """The cotangents of all operands, which the rule adds to accumulators; zeros of those not active."""
     sums = [
         (internals.ValAccum if m else internals.NullAccum)(a.to_ct_aval())
-        for m, a in zip(moving, flat.avals, strict=True)
+        for m, a in zip(active, flat.avals, strict=True)
     ]
     rule(flat.arguments(sums))
-    return [total.freeze() if m else _zero(total.aval) for total, m in zip(sums, moving, strict=True)]
+    return [total.freeze() if m else _zero(total.aval) for total, m in zip(sums, active, strict=True)]
 
 
 # Both

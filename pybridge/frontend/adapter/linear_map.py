@@ -28,8 +28,8 @@ def linear_map(
 
     transpose: (residuals..., cotangents of the results...) -> (cotangents of the operands...).
     """
-    known, moving = (list(map(jax.typeof, xs)) for xs in (residuals, operands))
-    forward = traced(call, [*known, *moving])
+    known, linear = (list(map(jax.typeof, xs)) for xs in (residuals, operands))
+    forward = traced(call, [*known, *linear])
     backward = traced(transpose, [*known, *(a.to_ct_aval() for a in forward.out_avals)])
     return _bind(residuals, operands, forward, backward)
 

@@ -49,18 +49,18 @@ def _evaluated(jaxpr: Any, args: Sequence[Any], linear: Sequence[bool]) -> tuple
     """The results, and which of them depend on the `linear` arguments."""
     inner = getattr(jaxpr, "jaxpr", jaxpr)
     values = dict(jaxprs.constants(jaxpr)) | dict(zip(inner.invars, args, strict=True))
-    moving = set(compress(inner.invars, linear))
+    dependents = set(compress(inner.invars, linear))
 
     def read(atom: Any) -> Any:
         return values[atom] if jaxprs.is_var(atom) else atom.val
 
     for eqn in inner.eqns:
         operands = list(map(read, eqn.invars))
-        flags = [jaxprs.is_var(v) and v in moving for v in eqn.invars]
+        flags = [jaxprs.is_var(v) and v in dependents for v in eqn.invars]
         results, dependent = _applied(eqn, operands, flags)
         values.update(zip(eqn.outvars, results, strict=True))
-        moving.update(compress(eqn.outvars, dependent))
-    return list(map(read, inner.outvars)), [jaxprs.is_var(v) and v in moving for v in inner.outvars]
+        dependents.update(compress(eqn.outvars, dependent))
+    return list(map(read, inner.outvars)), [jaxprs.is_var(v) and v in dependents for v in inner.outvars]
 
 
 def _applied(eqn: Any, operands: list[Any], flags: list[bool]) -> tuple[list[Any], list[bool]]:

@@ -22,11 +22,11 @@ _SCALAR_BOOL = TensorType("bool")
 def _remat(*xs, body, barrier, depth):
     # checkpoint for whoever transforms the result; the barrier for whoever runs it, since XLA would otherwise
     # merge a derivative Program's recomputation with what it recomputes.
-    def walled(*xs):
+    def with_barrier(*xs):
         return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
 
     policy = _KeepsMarked(depth) if _marks(body.program) else None
-    return jax.checkpoint(walled, prevent_cse=barrier, policy=policy)(*xs)
+    return jax.checkpoint(with_barrier, prevent_cse=barrier, policy=policy)(*xs)
 
 
 def _marks(program: Program) -> bool:
@@ -84,12 +84,12 @@ def _lower_remat(lowering, eqn, inputs):
     if lowering.keeps_all or checkpoints.saves_everything(remat.policy):
         return lowering.inline_keeping_all(remat.body, inputs)
     body = lowering.body(remat.body, remat.policy or jax.checkpoint_policies.nothing_saveable)
-    body = _unwalled(body) if remat.barrier else body
+    body = _without_barrier(body) if remat.barrier else body
     return lowering.emit("remat", inputs, eqn, body=body, barrier=remat.barrier)
 
 
-def _unwalled(body: Program) -> Program:
-    """The body without the wall that emission built in front, which the attribute `barrier` stands for."""
+def _without_barrier(body: Program) -> Program:
+    """The body without the barrier that emission put in front, which the attribute `barrier` stands for."""
     first, *rest = body.equations or (None,)
     if first is None or first.op != "optimization_barrier" or first.inputs != body.inputs:
         return body

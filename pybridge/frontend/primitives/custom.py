@@ -43,14 +43,14 @@ def _custom_jvp(*xs, call, jvp):
 def _jvp_by_name(call, rule: Rule):
     def jvp(primals, tangents):
         traced = rule.traced(tuple(map(_is_given, tangents)))
-        moving = [t.inexact for t in call.program.input_types]
-        given = map(_instantiated, itertools.compress(tangents, moving))
+        inexact = [t.inexact for t in call.program.input_types]
+        given = map(_instantiated, itertools.compress(tangents, inexact))
         results = _applied(call, traced.bodies["jvp"], [*primals, *given])
-        values, dots = results[: len(traced.moving)], iter(results[len(traced.moving) :])
+        values, dots = results[: len(traced.active)], iter(results[len(traced.active) :])
         tangents_out = []
-        for y, type_, moves in zip(values, call.program.output_types, traced.moving, strict=True):
+        for y, type_, active in zip(values, call.program.output_types, traced.active, strict=True):
             dot = next(dots) if type_.inexact else None
-            tangents_out.append(dot if moves else SymbolicZero(jax.typeof(y).to_tangent_aval()))
+            tangents_out.append(dot if active else SymbolicZero(jax.typeof(y).to_tangent_aval()))
         return tuple(values), tuple(tangents_out)
 
     return jvp
@@ -66,11 +66,11 @@ def _applied(call, body: Body, args: Sequence[Any]) -> Sequence[Any]:
 
 
 def _jvp_by_body(call, jvp):
-    moving = [t.inexact for t in call.program.input_types]
+    inexact = [t.inexact for t in call.program.input_types]
     results = [t.inexact for t in call.program.output_types]
 
     def rule(primals, tangents):
-        given = jvp(*primals, *itertools.compress(tangents, moving))
+        given = jvp(*primals, *itertools.compress(tangents, inexact))
         values, dots = given[: len(results)], iter(given[len(results) :])
         return values, tuple(
             next(dots) if inexact else np.zeros(y.shape, jaxprs.float0)
@@ -97,7 +97,7 @@ def _custom_vjp(*xs, call, fwd, bwd):
 
 
 def _vjp_by_name(call, rule: Rule):
-    moving = [t.inexact for t in call.program.input_types]
+    inexact = [t.inexact for t in call.program.input_types]
     results = [t.inexact for t in call.program.output_types]
 
     def forward(*primals):
@@ -112,7 +112,7 @@ def _vjp_by_name(call, rule: Rule):
         bwd = rule.traced(tuple(mark is not None for mark in marks)).bodies["bwd"].program
         cotangents = list(itertools.compress(cotangents, results))
         found = iter(_pulled_back(call, bwd, bwd.rules, known, cotangents))
-        return tuple(next(found) if inexact else None for inexact in moving)
+        return tuple(next(found) if has else None for has in inexact)
 
     return forward, backward
 
@@ -126,7 +126,7 @@ def _pulled_back(body, bwd: Program, rules: Mapping[str, Any], residuals, cotang
 
 
 def _vjp_by_body(call, fwd, bwd):
-    moving = [t.inexact for t in call.program.input_types]
+    inexact = [t.inexact for t in call.program.input_types]
     results = [t.inexact for t in call.program.output_types]
 
     def forward(*xs):
@@ -135,7 +135,7 @@ def _vjp_by_body(call, fwd, bwd):
 
     def backward(residuals, cotangents):
         found = iter(bwd(*residuals, *itertools.compress(cotangents, results)))
-        return tuple(next(found) if inexact else None for inexact in moving)
+        return tuple(next(found) if has else None for has in inexact)
 
     return forward, backward
 
@@ -220,8 +220,8 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
             dots = [inner.zeros(t) if dot is None else dot for t, dot in zip(out_types, found, strict=True)]
             return [*values, *(dot for t, dot in zip(out_types, dots, strict=True) if t.inexact)]
 
-        moving = tuple(t.inexact and not zero for t, zero in zip(out_types, zeros, strict=True))
-        return Traced({"jvp": body([*types, *itertools.compress(types, inexact)], build)}, moving)
+        active = tuple(t.inexact and not zero for t, zero in zip(out_types, zeros, strict=True))
+        return Traced({"jvp": body([*types, *itertools.compress(types, inexact)], build)}, active)
 
     return trace
 
@@ -324,10 +324,10 @@ def _lower_custom_lin(lowering, eqn, inputs):
 def lower_high_linear(lowering, eqn, inputs):
     """The linear part of a primitive that is an object, which was differentiated before it was traced."""
     operands = [a for a in inputs if a is not None]
-    moving = [not jaxprs.is_float0(v.aval) for v in eqn.outvars]
-    outs = [v.aval for v in itertools.compress(eqn.outvars, moving)]
+    inexact = [not jaxprs.is_float0(v.aval) for v in eqn.outvars]
+    outs = [v.aval for v in itertools.compress(eqn.outvars, inexact)]
     results = iter(_tangents(lowering, high_primitives.linear_part(eqn), operands, outs))
-    return [next(results) if moves else None for moves in moving]
+    return [next(results) if has else None for has in inexact]
 
 
 def _tangents(lowering, linear: custom_rules.CustomLin, inputs, outs):

@@ -46,7 +46,7 @@ def activated(program: Program, active: Mask) -> Program:
     return replace(result, rules=names.rules)
 
 
-def moving(program: Program, active: Mask) -> Mask:
+def active_results(program: Program, active: Mask) -> Mask:
     """Which outputs have tangents if the `active` inputs have; it raises as `activated` does."""
     return _Activation(Names(program.rules)).program(program, active)[1]
 
@@ -64,18 +64,18 @@ class _Activation:
         return self.found[key]
 
     def _program(self, program: Program, active: Mask) -> tuple[Program, Mask]:
-        moves: dict[Atom, bool] = dict(zip(program.inputs, active, strict=True))
+        activity: dict[Atom, bool] = dict(zip(program.inputs, active, strict=True))
         equations: list[Equation] = []
         ids = itertools.count(_variables(program))
         for eq in program.equations:
-            given = tuple(moves.get(a, False) for a in eq.inputs)
-            new, moving = self.equation(eq, given) if any(given) else (eq, [False] * len(eq.outputs))
-            equations += _stopped(new, moving, ids) if new is not eq and eq.rule_name else [new]
-            moves.update(zip(eq.outputs, moving, strict=True))
+            given = tuple(activity.get(a, False) for a in eq.inputs)
+            new, active_out = self.equation(eq, given) if any(given) else (eq, [False] * len(eq.outputs))
+            equations += _stopped(new, active_out, ids) if new is not eq and eq.rule_name else [new]
+            activity.update(zip(eq.outputs, active_out, strict=True))
         old = program.equations
         if len(equations) != len(old) or any(map(operator.is_not, equations, old)):
             program = replace(program, equations=tuple(equations), rules={})
-        return program, tuple(moves.get(a, False) for a in program.outputs)
+        return program, tuple(activity.get(a, False) for a in program.outputs)
 
     def equation(self, eq: Equation, given: Mask) -> tuple[Equation, Sequence[bool]]:
         if eq.rule_name is not None:
@@ -84,8 +84,8 @@ class _Activation:
             return _WITH_BODIES[eq.op](self, eq, given)
         if eq.op in ONE_BY_ONE:
             return eq, given
-        moves = eq.op not in WITHOUT_TANGENT and (eq.op not in BY_THE_FIRST or given[0])
-        return eq, [moves and _can_move(eq.op, v.type) for v in eq.outputs]
+        active = eq.op not in WITHOUT_TANGENT and (eq.op not in BY_THE_FIRST or given[0])
+        return eq, [active and _can_be_active(eq.op, v.type) for v in eq.outputs]
 
     def custom(self, eq: Equation, given: Mask) -> tuple[Equation, Sequence[bool]]:
         call = wrapped(eq)
@@ -98,20 +98,20 @@ class _Activation:
             raise NotDifferentiable(f"{eq.rule_name}{at}")
         traced = rule.traced(given)
         bodies = {name: self.names.adopted(body.program) for name, body in traced.bodies.items()}
-        return replace(eq, attrs={"call": call, **bodies}), traced.moving
+        return replace(eq, attrs={"call": call, **bodies}), traced.active
 
     def settled(self, body: Program, flags: list[bool], carry: slice) -> tuple[Program, Mask]:
         """A loop's body for operands with `flags`: what is carried has a tangent from the start if it has one
         after a trip. `flags` is changed to that."""
         while True:
-            result, moving = self.program(body, tuple(flags))
-            carried = [a or b for a, b in zip(flags[carry], moving, strict=False)]
+            result, active_out = self.program(body, tuple(flags))
+            carried = [a or b for a, b in zip(flags[carry], active_out, strict=False)]
             if carried == flags[carry]:
-                return result, (*carried, *moving[len(carried) :])
+                return result, (*carried, *active_out[len(carried) :])
             flags[carry] = carried
 
 
-def _can_move(op: str, type_: TensorType) -> bool:
+def _can_be_active(op: str, type_: TensorType) -> bool:
     return type_.dtype in COMPLEX if op in IF_COMPLEX else type_.inexact
 
 
@@ -119,9 +119,9 @@ def _variables(program: Program) -> int:
     return len(program.inputs) + sum(len(eq.outputs) for eq in program.equations)
 
 
-def _stopped(eq: Equation, moving: Sequence[bool], ids: Iterator[int]) -> list[Equation]:
-    """The equation, whose rule gives zeros for the results that do not move, so that these stop there."""
-    stopped = [not moves and v.type.inexact for v, moves in zip(eq.outputs, moving, strict=True)]
+def _stopped(eq: Equation, active_out: Sequence[bool], ids: Iterator[int]) -> list[Equation]:
+    """The equation, whose rule gives zeros for the results that are not active, so that these stop there."""
+    stopped = [not active and v.type.inexact for v, active in zip(eq.outputs, active_out, strict=True)]
     own = [Var(next(ids), v.type) if stops else v for v, stops in zip(eq.outputs, stopped, strict=True)]
     stops = [
         Equation("stop_gradient", (inner,), (outer,), source=eq.source)
@@ -142,22 +142,22 @@ def _without_tangents(eq: Equation, call: Program) -> Program:
 
 
 def _remat(activation: _Activation, eq: Equation, given: Mask):
-    body, moving = activation.program(eq.attrs["body"], given)
-    return _with(eq, body=body), moving
+    body, active_out = activation.program(eq.attrs["body"], given)
+    return _with(eq, body=body), active_out
 
 
 def _scan(activation: _Activation, eq: Equation, given: Mask):
     first = eq.attrs["consts"]
     carry = slice(first, first + eq.attrs["carry"])
-    body, moving = activation.settled(eq.attrs["body"], list(given), carry)
-    return _with(eq, body=body), moving
+    body, active_out = activation.settled(eq.attrs["body"], list(given), carry)
+    return _with(eq, body=body), active_out
 
 
 def _while(activation: _Activation, eq: Equation, given: Mask):
     first = eq.attrs["body_consts"]
     flags = list(given[eq.attrs["cond_consts"] :])
-    body, moving = activation.settled(eq.attrs["body"], flags, slice(first, len(flags)))
-    return _with(eq, body=body), moving
+    body, active_out = activation.settled(eq.attrs["body"], flags, slice(first, len(flags)))
+    return _with(eq, body=body), active_out
 
 
 def _passes(activation: _Activation, eq: Equation, given: Mask):
@@ -165,20 +165,20 @@ def _passes(activation: _Activation, eq: Equation, given: Mask):
     rest = iter(given[eq.attrs["cond_consts"] :])
     consts = list(itertools.islice(rest, eq.attrs["consts"]))
     records: list[bool] = []
-    passes, moving = [], []
+    passes, active_out = [], []
     for body, count in zip(eq.attrs["passes"], eq.attrs["carry"], strict=True):
         flags = [*consts, *itertools.islice(rest, count), *records]
         body, results = activation.settled(body, flags, slice(len(consts), len(consts) + count))
         passes.append(body)
-        moving += results[:count]
+        active_out += results[:count]
         records += results[count:]
-    return _with(eq, passes=tuple(passes)), moving
+    return _with(eq, passes=tuple(passes)), active_out
 
 
 def _cond(activation: _Activation, eq: Equation, given: Mask):
     branches = [activation.program(branch, given[1:]) for branch in eq.attrs["branches"]]
-    moving = [any(flags) for flags in zip(*(moving for _, moving in branches), strict=True)]
-    return _with(eq, branches=tuple(b for b, _ in branches)), moving
+    active_out = [any(flags) for flags in zip(*(active_out for _, active_out in branches), strict=True)]
+    return _with(eq, branches=tuple(b for b, _ in branches)), active_out
 
 
 def _linear_solve(activation: _Activation, eq: Equation, given: Mask):
@@ -186,17 +186,17 @@ def _linear_solve(activation: _Activation, eq: Equation, given: Mask):
     matvec, count = eq.attrs["matvec"], eq.attrs["consts"][0]
     right = given[sum(eq.attrs["consts"]) :]
     mask = (*given[:count], *(False for _ in right))
-    matvec, moving = activation.program(matvec, mask)
-    moves = any(moving) or any(right)
-    return _with(eq, matvec=matvec), [moves and k < len(right) for k in range(len(eq.outputs))]
+    matvec, active_out = activation.program(matvec, mask)
+    active = any(active_out) or any(right)
+    return _with(eq, matvec=matvec), [active and k < len(right) for k in range(len(eq.outputs))]
 
 
 def _linear_call(activation: _Activation, eq: Equation, given: Mask):
     """By its residuals the derivative is that of the call."""
     count = eq.attrs["residuals"]
     mask = (*given[:count], *(False for _ in given[count:]))
-    call, moving = activation.program(eq.attrs["call"], mask)
-    return _with(eq, call=call), [moves or any(given[count:]) for moves in moving]
+    call, active_out = activation.program(eq.attrs["call"], mask)
+    return _with(eq, call=call), [active or any(given[count:]) for active in active_out]
 
 
 def _with(eq: Equation, **bodies: Program | tuple[Program, ...]) -> Equation:

@@ -86,11 +86,11 @@ class Traced:
     bodies: what the equation has in the place of the name, `jvp` or `fwd` and `bwd`. As everywhere, they
         take tangents of, and give cotangents for, all inexact operands; those of the others are not read,
         or zero.
-    moving: which of the equation's results have tangents.
+    active: which of the equation's results have tangents.
     """
 
     bodies: Mapping[str, Body]
-    moving: Mask
+    active: Mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from ..frontend.adapter import checkpoints, devices, effects, equations, jaxprs,
 from ..frontend.emission import to_jax
 from ..ir.program import Program
 from ..ir.types import SymDim
-from .needs_jax import is_beyond, is_of_others, varying_axes
+from .needs_jax import is_of_others, needs_jax, varying_axes
 from .planning import Group, Node, plan
 
 Var = jaxprs.Var
@@ -21,7 +21,7 @@ Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class Segment:
     """Equations that run as one Program, whose results vary over the mesh axes `axes`."""
 
     run: Run
@@ -41,7 +41,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """An equation that JAX binds; its bodies, if any, are in pieces."""
+    """An equation that JAX binds; its bodies, if any, are in segments."""
 
     eqn: Any
     reads: tuple[Var, ...]
@@ -55,12 +55,12 @@ class Bound:
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class Partition:
     """A function of the values of `inputs`."""
 
     inputs: tuple[Var, ...]
     constants: dict[Var, Any]
-    steps: tuple[Piece | Bound, ...]
+    steps: tuple[Segment | Bound, ...]
     outputs: tuple[Any, ...]
 
     def __call__(self, *args) -> list[Any]:
@@ -70,7 +70,9 @@ class Pieces:
         return [_read(v, values) for v in self.outputs]
 
 
-def in_pieces(jaxpr, name: str, run: Run, run_short: Run, lowered: Callable[[Any, str], Program]) -> Pieces:
+def partitioned(
+    jaxpr, name: str, run: Run, run_short: Run, lowered: Callable[[Any, str], Program]
+) -> Partition:
     """A function of the constants and arguments of a jaxpr.
 
     run: (Program, arrays of its input types) -> results. run_short: the same, of short Programs in loops that
@@ -82,16 +84,16 @@ def in_pieces(jaxpr, name: str, run: Run, run_short: Run, lowered: Callable[[Any
     rules = devices.in_named_axes()
     axes = frozenset().union(*(devices.varying(v.aval) for v in jaxpr.invars))
     alike = all(devices.varying(v.aval) == axes for v in jaxpr.outvars)
-    if alike and not any(is_beyond(eqn, rules) for eqn in jaxpr.eqns):
-        whole = Piece(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
-        return Pieces(whole.reads, {}, (whole,), whole.writes)
+    if alike and not any(needs_jax(eqn, rules) for eqn in jaxpr.eqns):
+        whole = Segment(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
+        return Partition(whole.reads, {}, (whole,), whole.writes)
     names = (f"{name}_{i}" for i in itertools.count(1))
-    return _Splitting(run, run_short, lowered, names, rules).pieces(jaxpr)
+    return _Splitting(run, run_short, lowered, names, rules).partition(jaxpr)
 
 
 @dataclass(frozen=True)
 class _Splitting:
-    """run, run_short, lowered, rules: as for `in_pieces`. names: of the pieces to come."""
+    """run, run_short, lowered, rules: as for `partitioned`. names: of the segments to come."""
 
     run: Run
     run_short: Run
@@ -100,7 +102,9 @@ class _Splitting:
     rules: bool
     in_a_loop: bool = False
 
-    def pieces(self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None) -> Pieces:
+    def partition(
+        self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None
+    ) -> Partition:
         """policy: of the `jax.checkpoint` whose body it is."""
         jaxpr = jaxprs.without_dead_code(jaxprs.opened(references.discharged(jaxpr)))
         inputs = jaxpr.invars[len(consts) :]
@@ -115,26 +119,26 @@ class _Splitting:
         steps = [
             self._bound(*group.nodes)
             if group.axes is None
-            else self._piece(jaxpr, group, {v for v, reader in last.items() if reader > i})
+            else self._segment(jaxpr, group, {v for v, reader in last.items() if reader > i})
             for i, group in enumerate(groups)
         ]
-        return Pieces(tuple(inputs), values, tuple(steps), tuple(outputs))
+        return Partition(tuple(inputs), values, tuple(steps), tuple(outputs))
 
     def _node(self, eqn, used: set[Var]) -> Node:
         reads = tuple(dict.fromkeys(v for v in eqn.invars if jaxprs.is_var(v)))
         writes = tuple(v for v in eqn.outvars if v in used)
-        foreign = is_beyond(eqn, self.rules) or checkpoints.is_mark(eqn)
+        foreign = needs_jax(eqn, self.rules) or checkpoints.is_mark(eqn)
         axes = None if foreign else varying_axes(eqn, used)
         return Node(eqn, reads, writes, axes or frozenset(), axes is None, effects.has_effect(eqn))
 
-    def _piece(self, jaxpr, group: Group, needed: set[Var]) -> Piece:
-        """A group of equations of the jaxpr. needed: what later pieces and JAX's equations read."""
+    def _segment(self, jaxpr, group: Group, needed: set[Var]) -> Segment:
+        """A group of equations of the jaxpr. needed: what later segments and JAX's equations read."""
         eqns = [node.eqn for node in group.nodes]
         made = {v for node in group.nodes for v in node.writes}
         reads = tuple(dict.fromkeys(v for node in group.nodes for v in node.reads if v not in made))
         writes = tuple(v for node in group.nodes for v in node.writes if v in needed)
         program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
-        return Piece(self._run(program), program, reads, writes, group.axes)
+        return Segment(self._run(program), program, reads, writes, group.axes)
 
     def _run(self, program: Program) -> Run:
         if not program.equations:
@@ -151,8 +155,8 @@ class _Splitting:
         inner = replace(self, in_a_loop=self.in_a_loop or eqn.primitive.name in equations.LOOPS)
 
         def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
-            pieces = inner.pieces(jaxpr, consts, policy)
-            return jaxprs.traced(pieces, [v.aval for v in pieces.inputs])
+            inside = inner.partition(jaxpr, consts, policy)
+            return jaxprs.traced(inside, [v.aval for v in inside.inputs])
 
         with devices.inside(eqn):
             return Bound(jaxprs.with_bodies(eqn, rebuilt), node.reads, node.writes)
