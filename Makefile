@@ -11,9 +11,9 @@ BIN := .venv/bin
 PYTHON ?= $(shell .ci/pythons | head -1)
 OLDEST := 3.11
 OLDEST_PYTHON ?= $(shell .ci/pythons $(OLDEST))
-# What depends on JAX: all tests but those of Julia, of kernels and of the command line.
-OLDEST_TESTS := tests/frontend tests/transformations tests/engines tests/programs tests/derivatives \
-	$(addprefix tests/test_, bridge.py conformance.py emission.py export.py keys.py symbolic.py tracing.py)
+# What depends on JAX: all tests but those of Julia, of kernels, of comparisons and of the command line.
+OLDEST_TESTS := tests/frontend tests/transformations tests/engines tests/programs tests/derivatives tests/api \
+	tests/checkout/test_conformance.py
 # Processes that run tests side by side; each has a Julia of its own.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)

@@ -13,7 +13,7 @@ APART: dict[str, dict[str, str]] = {
     "lax_autodiff_test": {
         "testGatherTransposeCotangentDtype": (
             "says that a custom rule's cotangent may have another dtype than its primal, and so a gradient; "
-            "those of Programs have the primal's (tests/test_bridge.py)"
+            "those of Programs have the primal's (tests/api/test_bridge.py)"
         ),
         "test_scatter_apply_jvp": _APPLY,
         "test_scatter_apply_vjp": _APPLY,

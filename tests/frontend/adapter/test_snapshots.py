@@ -37,7 +37,7 @@ def test_what_else_has_changed_is_told(changes):
         warnings.warn(told, stacklevel=1)
     else:
         unexpected = [line for line in changes if line.endswith((": new", ": gone"))]
-        assert unexpected == [], "run tests/frontend/snapshot.py, and see what the change asks for"
+        assert unexpected == [], "run tests/frontend/adapter/snapshot.py, and see what the change asks for"
 
 
 def test_differences_are_found():

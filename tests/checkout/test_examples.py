@@ -16,7 +16,7 @@ import pytest
 import pybridge as pb
 from pybridge.comparison import count_equations
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ For each primitive: the names of its parameters, as they occur in the jaxprs of 
 sources of its JVP and transpose rules. Two versions compared line by line show what a release has changed.
 Made anew, in an environment with that JAX, by
 
-    PYTHONPATH=tests python tests/frontend/snapshot.py
+    PYTHONPATH=tests python tests/frontend/adapter/snapshot.py
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def differences(old: Snapshot, new: Snapshot) -> list[str]:
 def take_elsewhere() -> Snapshot:
     """In a process of its own: what a process imports registers primitives."""
     words = [sys.executable, __file__, "--print"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(FOLDER.parent.parent), *sys.path])}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(FOLDER.parents[2]), *sys.path])}
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=240, env=environment)
     return json.loads(done.stdout)
 

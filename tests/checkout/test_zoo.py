@@ -16,7 +16,7 @@ from zoo.problem import Problem
 from zoo.results import Derivative, Result, read
 from zoo.table import PROBLEMS
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RIGHT = Derivative(error=1e-12, agrees=True, first=1.0, jax_first=2.0, seconds=1e-3, jax_seconds=2e-3)
 
 
