@@ -18,14 +18,15 @@ import numpy as np
 from jax.interpreters import mlir
 
 from .. import errors
+from ..frontend.adapter import eager
 from ..ir.numerals import DTYPES
 from ..runtime import julia
+from ..runtime.requests import ENZYME_FAILED, enzyme_error
 from .call import Call, Function, describe
 
 # What a failed call's message has in front of the text that a failed request answers.
 ERROR_MARK = "JuliaError in a call of a Julia function\n"
 _NAMED = (errors.EngineUnavailable, errors.NotDifferentiable)
-_ENZYME = "EnzymeFailed"  # Julia's name for what pybridge calls EnzymeError
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,22 @@ def _by_control_thread(number: int, results: Any, *operands: Any) -> tuple[np.nd
     return tuple(outs)
 
 
-def as_julia_error(failure: Exception) -> errors.JuliaError | None:
+def run_julia(primitive: Any, operands: Any, what: str, **params: Any) -> Any:
+    """The results of a primitive that calls Julia, where nothing is traced.
+
+    Raises JuliaError for what fails in Julia. It waits for the results, since only here an error of XLA's can
+    be given its name.
+    """
+    try:
+        return jax.block_until_ready(eager.run(primitive, operands, what, **params))
+    except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
+        error = _as_julia_error(failure)
+        if error is None:
+            raise
+        raise error from None
+
+
+def _as_julia_error(failure: Exception) -> errors.JuliaError | None:
     """The JuliaError that XLA's error tells of, if it does."""
     _, mark, text = str(failure).partition(ERROR_MARK)
     if not mark:
@@ -113,9 +129,7 @@ def as_julia_error(failure: Exception) -> errors.JuliaError | None:
 
 
 def _named(error: errors.JuliaError) -> errors.JuliaError:
-    if error.kind != _ENZYME:
-        return error
-    return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
+    return enzyme_error(error) if error.kind == ENZYME_FAILED else error
 
 
 def dtype_of(type_: Any) -> np.dtype:

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import EngineUnavailable, NotDifferentiable
-from ..frontend.adapter import devices, eager, jaxprs
+from ..frontend.adapter import devices, jaxprs
 from ..ir.types import TensorType
 from .call import Call
-from .compile import as_julia_error, dtype_of, lower
+from .compile import dtype_of, lower, run_julia
 
 julia_function_p = Primitive("julia_function")
 julia_function_p.multiple_results = True
@@ -31,14 +30,7 @@ def bind(call: Call, *operands: Any) -> list[Any]:
 
 @julia_function_p.def_impl
 def _impl(*operands, call):
-    try:
-        # waits, because an error has to come from here, where it can be made a JuliaError
-        return jax.block_until_ready(eager.run(julia_function_p, operands, call.function.name, call=call))
-    except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
-        error = as_julia_error(failure)
-        if error is None:
-            raise
-        raise error from None
+    return run_julia(julia_function_p, operands, call.function.name, call=call)
 
 
 @julia_function_p.def_abstract_eval

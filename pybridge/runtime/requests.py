@@ -25,6 +25,11 @@ _KINDS = {
     )
 }
 ENZYME_FAILED = "EnzymeFailed"
+"""Julia's name for what pybridge calls EnzymeError."""
+
+
+def enzyme_error(error: errors.JuliaError) -> errors.EnzymeError:
+    return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
 
 
 def ask(command: str, program: Program, *arguments: str) -> str:
@@ -44,7 +49,7 @@ def ask(command: str, program: Program, *arguments: str) -> str:
 
 def _translated(error: errors.JuliaError, command: str) -> errors.PyBridgeError:
     if error.kind == ENZYME_FAILED:
-        return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
+        return enzyme_error(error)
     kind = _KINDS.get(error.kind)
     if kind is None:
         return error

@@ -19,16 +19,16 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ...errors import EngineUnavailable, EnzymeError, NotDifferentiable
+from ...errors import EngineUnavailable, JuliaError, NotDifferentiable
 from ...frontend.adapter import devices, eager, jaxprs
 from ...frontend.emission import to_jax
-from ...functions.compile import as_julia_error
+from ...functions.compile import run_julia
 from ...ir.deferred import NoProgram, activated, expanded, values
 from ...ir.numerals import DTYPES
 from ...ir.program import Program
 from ...ir.types import TensorType
 from ...runtime import julia_call, native, transforms
-from ...runtime.requests import ask, digits, references
+from ...runtime.requests import ask, digits, enzyme_error, references
 
 enzyme_call_p = Primitive("enzyme_call")
 enzyme_derivative_p = Primitive("enzyme_derivative")
@@ -95,14 +95,9 @@ def _call_impl(*args, program):
 @enzyme_derivative_p.def_impl
 def _derivative_impl(*args, d):
     try:
-        # waits, because an error has to come from here, where it can be given its name
-        what = f"the derivative of {d.program.name}"
-        return jax.block_until_ready(eager.run(enzyme_derivative_p, args, what, d=d))
-    except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
-        error = as_julia_error(failure)
-        if error is None:
-            raise
-        raise EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace) from None
+        return run_julia(enzyme_derivative_p, args, f"the derivative of {d.program.name}", d=d)
+    except JuliaError as failure:
+        raise enzyme_error(failure) from None
 
 
 @enzyme_call_p.def_abstract_eval
