@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import overload
 
 from ..engines import ENGINES, Engine, Options
 from ..errors import UnknownOption
@@ -12,6 +13,31 @@ from ..frontend.tracing import check_bound
 from .bridged import Bridged, Settings
 
 EXECUTES = ("auto", "xla", "julia")
+
+
+@overload
+def bridge(
+    f: Callable,
+    *,
+    engine: str = ...,
+    execute: str = ...,
+    static_argnums: Argnums = ...,
+    static_argnames: Argnames = ...,
+    while_bound: int | None = ...,
+    explain: bool = ...,
+) -> Bridged: ...
+
+
+@overload
+def bridge(
+    *,
+    engine: str = ...,
+    execute: str = ...,
+    static_argnums: Argnums = ...,
+    static_argnames: Argnames = ...,
+    while_bound: int | None = ...,
+    explain: bool = ...,
+) -> Callable[[Callable], Bridged]: ...
 
 
 def bridge(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, SupportsIndex
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ class Settings:
     while_bound: int | None
 
     def __str__(self) -> str:
-        shown = {"engine": self.engine, "execute": self.options.execute}
+        shown: dict[str, object] = {"engine": self.engine, "execute": self.options.execute}
         if self.static:
             shown |= {"static_argnums": self.static.positions, "static_argnames": sorted(self.static.names)}
         if self.while_bound is not None:
@@ -57,6 +58,7 @@ class Bridged:
     """
 
     __slots__ = ("__dict__", "__weakref__", "_f", "_settings", "_traces")
+    __wrapped__: Callable
 
     def __init__(self, f: Callable, settings: Settings):
         self._f = f
@@ -119,10 +121,10 @@ class Bridged:
 
     # Pickles and copies, which have nothing of what was traced
 
-    def __reduce_ex__(self, protocol: int) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         """The function and the settings; see `findable` for how pickle finds a decorated function."""
         path = path_to(self)
-        if protocol < 4 and path is not None:
+        if operator.index(protocol) < 4 and path is not None:
             return path  # to find the function in this object, they would have this object pickled first
         return _restored, (findable(self._f), self._settings), self._attributes()
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 State = Literal["ok", "missing", "broken", "info"]
 
+_OUTCOMES: dict[str, State] = {"chosen": "ok", "unusable": "broken"}
+"""Of a step of the search for Julia; any other is information."""
+
 _SETUP = "pybridge setup (with --yes, as root, to allow Debian's package)"
 _MARKS: dict[State, str] = {"ok": "[green]ok[/]", "missing": "[yellow]missing[/]", "broken": "[red]broken[/]"}
 
@@ -102,7 +105,7 @@ def _safely(name: str, examine: Callable[[], Iterator[Row]]) -> list[Row]:
 def _search() -> Iterator[Row]:
     found = julia.find()
     for step in found.steps:
-        state: State = {"chosen": "ok", "unusable": "broken"}.get(step.outcome, "info")  # type: ignore[assignment]
+        state = _OUTCOMES.get(step.outcome, "info")
         detail = step.reason if step.outcome in ("chosen", "unusable") else f"{step.outcome}: {step.reason}"
         yield Row(f"search: {step.place}", state, detail, _mend(step) if step.outcome == "unusable" else "")
     yield from _julia(found)

@@ -71,7 +71,7 @@ class _Exported(jax.export.Exported):
     @classmethod
     def of(cls, exported: jax.export.Exported) -> _Exported:
         made = object.__new__(cls)
-        vars(made).update(vars(exported))
+        made.__dict__.update(vars(exported))
         return made
 
     def __reduce__(self):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 from rich.console import Console
@@ -217,9 +217,14 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _static(argnums: str | None, argnames: str | None) -> dict[str, list]:
+class _Static(TypedDict, total=False):
+    static_argnums: list[int]
+    static_argnames: list[str]
+
+
+def _static(argnums: str | None, argnames: str | None) -> _Static:
     """The two options as `bridge` takes them, where they are given."""
-    given: dict[str, list] = {}
+    given: _Static = {}
     if argnums is not None:
         if not re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*", argnums):
             raise UnknownOption(f"--static-argnums takes numbers such as 1,-1, not {argnums!r}")

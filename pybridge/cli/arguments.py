@@ -95,7 +95,9 @@ def _random(spec: str, match: re.Match[str], rng: np.random.Generator) -> np.nda
         return rng.integers(int(low or 0), int(10 if high is None else high), shape).astype(dtype)
 
     def draw() -> np.ndarray:
-        return rng.standard_normal(shape) if low is None else rng.uniform(low, high, shape)
+        if low is None or high is None:  # a range has both
+            return rng.standard_normal(shape)
+        return rng.uniform(low, high, shape)
 
     return np.asarray(draw() + 1j * draw() if dtype.kind == "c" else draw()).astype(dtype)
 

@@ -37,9 +37,9 @@ class Comparison:
     epsilon: float
     reference: Reference
     rows: tuple[Row, ...]
+    problem: Problem = field(repr=False)
     machine: Mapping[str, str] = field(default_factory=dict)
     rtol: float | None = None
-    problem: Problem | None = field(default=None, repr=False)
 
     def __getitem__(self, engine: str) -> Row:
         for row in self.rows:

@@ -23,7 +23,7 @@ import numpy as np
 from ..frontend import tracing
 from . import _archive
 from ._measure import STAGES, Measured
-from ._problem import Problem
+from ._problem import Arrays, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +101,12 @@ def _last_words(folder: Path) -> str:
 
 def _answer(folder: Path, end: str) -> Answer:
     told = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json") if path.stem != "job"}
-    results = {
+    results: dict[str, Arrays] = {
         s: tuple(_archive.load(folder / f"{s}.npz").values())
         for s in STAGES
         if (folder / f"{s}.npz").exists()
     }
-    failures = {s: told[s]["failure"] for s in STAGES if s in told and told[s]["failure"]}
+    failures: dict[str, str] = {s: told[s]["failure"] for s in STAGES if s in told and told[s]["failure"]}
     if end:
         missing = [s for s in STAGES if s not in told]
         failures[missing[0] if missing else "times"] = end

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -56,17 +56,19 @@ def first_disagreement(task: Problem, engine: str, rtol: float | None) -> Disagr
     program = trace(task.f)(*task.args)
     places = [k for k, eq in enumerate(program.equations) if any(v.type.inexact for v in eq.outputs)]
     allowed = tolerance(task.epsilon) if rtol is None else rtol
-    for mode, look in (("jvp", _tangents), ("vjp", _cotangents)):
+    looks: tuple[tuple[Mode, Look], ...] = (("jvp", _tangents), ("vjp", _cotangents))
+    for mode, look in looks:
         for k, error in look(program, places, task, engine):
             if isinstance(error, str) or not _fine(error, allowed, task.epsilon):
                 return _disagreement(k, program.equations[k], mode, error)
     return None
 
 
-Look = Iterator[tuple[int, Error | str]]  # the place, and the error there or why the engine failed
+Found = Iterator[tuple[int, Error | str]]  # the place, and the error there or why the engine failed
+Look = Callable[[Program, Sequence[int], Problem, str], Found]
 
 
-def _tangents(program: Program, places: Sequence[int], task: Problem, engine: str) -> Look:
+def _tangents(program: Program, places: Sequence[int], task: Problem, engine: str) -> Found:
     """All at once; one by one where the engine fails on some."""
     found = _difference(program, places, task, engine, "jvp")
     if isinstance(found, str):
@@ -79,7 +81,7 @@ def _tangents(program: Program, places: Sequence[int], task: Problem, engine: st
         yield k, _worst([next(errors) for _ in _results(program.equations[k])])
 
 
-def _cotangents(program: Program, places: Sequence[int], task: Problem, engine: str) -> Look:
+def _cotangents(program: Program, places: Sequence[int], task: Problem, engine: str) -> Found:
     for k in places:
         found = _difference(program, [k], task, engine, "vjp")
         yield k, found if isinstance(found, str) else _worst(found)
@@ -115,5 +117,6 @@ def _fine(error: Error, rtol: float, epsilon: float) -> bool:
 def _disagreement(k: int, eq: Equation, mode: Mode, error: Error | str) -> Disagreement:
     results = ", ".join(f"{v}: {v.type}" for v in eq.outputs)
     text = f"{results} = {eq.op} {' '.join(map(str, eq.inputs))}".rstrip()
-    failed = isinstance(error, str)
-    return Disagreement(k, text, eq.source, mode, None if failed else error.relative, error if failed else "")
+    if isinstance(error, str):
+        return Disagreement(k, text, eq.source, mode, None, error)
+    return Disagreement(k, text, eq.source, mode, error.relative)

@@ -52,7 +52,7 @@ def _relative(row: Row, stage: str) -> float | None:
 
 def _times(rows: list[Row]) -> dict[str, list[float | None]]:
     return {
-        "value": [row.times and row.times.value for row in rows],
-        "VJP": [row.times and row.times.vjp for row in rows],
+        "value": [row.times.value if row.times else None for row in rows],
+        "VJP": [row.times.vjp if row.times else None for row in rows],
         "first gradient": [row.first_gradient for row in rows],
     }

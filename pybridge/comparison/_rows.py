@@ -47,7 +47,7 @@ class Taylor:
 class Times:
     """Median seconds of a call, and their ratio to those of engine `jax`, measured in turns with it."""
 
-    value: float
+    value: float | None
     value_ratio: float | None
     vjp: float | None
     vjp_ratio: float | None

@@ -48,15 +48,14 @@ class Session:
                     measure(candidate(name, self.problem.f), self.problem),
                     _equations(name, self.problem),
                 )
-        except Exception as reason:
-            told = first_line(reason)
+        except Exception as error:
+            told = first_line(error)
             self.rows[name] = Row(name, "failed", (f"cannot be isolated: {told}" if alone else told,))
 
     def _take_isolated(self, name: str, timeout: float) -> None:
         answer = measure_elsewhere(self.problem, name, self.repeats, self.budget, timeout)
         self.take(name, answer.measured, _equations(name, self.problem))
-        pairs = {stage: tuple(pair) for stage, pair in answer.seconds.items()}
-        self.rows[name] = replace(self.rows[name], isolated=True, times=_times(pairs))
+        self.rows[name] = replace(self.rows[name], isolated=True, times=_times(answer.seconds))
 
     def take(self, name: str, measured: Measured, equations: int | None = None) -> None:
         """Begins the engine's row with its errors."""
@@ -71,10 +70,12 @@ class Session:
             name,
             "failed" if measured.failures else "agrees",
             tuple(stages(measured.failures)),
+            value=errors.get("value"),
+            jvp=errors.get("jvp"),
+            vjp=errors.get("vjp"),
             adjoint=_adjoint(self.problem, found.get("jvp"), found.get("vjp")),
             equations=equations,
             first_gradient=measured.first_gradient,
-            **errors,
         )
 
     def time(self) -> None:
@@ -89,8 +90,8 @@ class Session:
             ):
                 found.setdefault(name, {})[stage] = seconds
         baseline = found.get(BASELINE, {})
-        for name, seconds in found.items():
-            pairs = {stage: (s, baseline.get(stage)) for stage, s in seconds.items()}
+        for name, by_stage in found.items():
+            pairs = {stage: (s, baseline.get(stage)) for stage, s in by_stage.items()}
             self.rows[name] = replace(self.rows[name], times=_times(pairs))
 
     def finish(self, rtol: float | None) -> tuple[Reference, tuple[Row, ...]]:
@@ -123,17 +124,18 @@ class Session:
         tangents = [widened(v) for v in task.tangents]
         own = self.measured.get(BASELINE, Measured()).results
         jvps, vjps = {}, {}
+        sources: dict[str, dict[str, Sequence | None]]
         sources = {"the reference": {"jvp": exact.jvp, "vjp": exact.vjp}}
         sources |= {name: dict(m.results) for name, m in self.measured.items()}
         for name, found in sources.items():
             unit = np.finfo(np.float64).eps if name == "the reference" else task.epsilon
             theirs = {} if name == "the reference" else own
-            if found.get("jvp") is not None:
-                noise = _noise(found["jvp"], theirs.get("jvp"), exact.jvp, unit)
-                jvps[f"jvp of {name}"] = Directional(found["jvp"], noise)
-            if found.get("vjp") is not None:
-                noise = _noise(found["vjp"], theirs.get("vjp"), exact.vjp, unit)
-                along = np.array(_numbers.pairing(found["vjp"], tangents))
+            if (jvp := found.get("jvp")) is not None:
+                noise = _noise(jvp, theirs.get("jvp"), exact.jvp, unit)
+                jvps[f"jvp of {name}"] = Directional(jvp, noise)
+            if (vjp := found.get("vjp")) is not None:
+                noise = _noise(vjp, theirs.get("vjp"), exact.vjp, unit)
+                along = np.array(_numbers.pairing(vjp, tangents))
                 vjps[f"vjp of {name}"] = Directional([along], noise)
         cotangents = [widened(u) for u in task.cotangents]
         return sweep(exact.along, _scale(task), cotangents, jvps, vjps, exact.jvp)

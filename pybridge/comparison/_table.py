@@ -51,8 +51,8 @@ def _cells(row: Row) -> Iterator[Text | str]:
     yield _NONE if row.equations is None else str(row.equations)
     yield _NONE if row.first_gradient is None else seconds(row.first_gradient)
     t = row.times
-    yield _time(t and t.value, t and t.value_ratio)
-    yield _time(t and t.vjp, t and t.vjp_ratio)
+    yield _time(t.value, t.value_ratio) if t else _NONE
+    yield _time(t.vjp, t.vjp_ratio) if t else _NONE
 
 
 def _error(error: Error | None) -> str:

@@ -6,7 +6,7 @@ import ast
 import functools
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -26,14 +26,14 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
-_OPERATORS = {
+_OPERATORS: dict[type[ast.operator | ast.unaryop], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Pow: _power,
     ast.USub: operator.neg,
 }
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,
     "max": internals.max_dim,

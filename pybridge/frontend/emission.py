@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
 from jax import lax
 
 from ..errors import ArgumentError, ProgramTypeError, PyBridgeError, UnsupportedPrimitive
-from ..ir.deferred import is_of_a_rule
+from ..ir.deferred import is_of_a_rule, rule_of
 from ..ir.numerals import COMPLEX, DTYPES, dtype_name
-from ..ir.program import Equation, Program
+from ..ir.program import Equation, Program, Structure
 from ..ir.schema import OPERATIONS
 from ..ir.types import Literal, SymDim, TensorType
 from . import keys
@@ -51,12 +51,12 @@ def to_jax(program: Program) -> Callable[..., Arrays]:
 def callable_of(program: Program) -> Callable[..., Any]:
     """A function of the user's pytrees where the Program was traced from one; else `to_jax`."""
     function = to_jax(program)
-    return function if program.structure is None else with_structure(program, function)
-
-
-def with_structure(program: Program, flat: Callable[..., Sequence[Any]]) -> Callable[..., Any]:
-    """`flat`, a function of the Program's inputs as arrays, as one of the user's pytrees."""
     structure = program.structure
+    return function if structure is None else with_structure(structure, function, program.name)
+
+
+def with_structure(structure: Structure, flat: Callable[..., Sequence[Any]], name: str) -> Callable[..., Any]:
+    """`flat`, a function of a Program's inputs as arrays, as one of the user's pytrees."""
 
     def call(*args, **kwargs):
         leaves, tree = jax.tree.flatten((args, kwargs))
@@ -64,7 +64,7 @@ def with_structure(program: Program, flat: Callable[..., Sequence[Any]]) -> Call
             raise ArgumentError(f"expected arguments of structure {structure.inputs}, got {tree}")
         return jax.tree.unflatten(structure.outputs, flat(*leaves))
 
-    call.__name__ = call.__qualname__ = program.name or "program"
+    call.__name__ = call.__qualname__ = name or "program"
     return call
 
 
@@ -158,8 +158,8 @@ def _equation(program: Program, eq: Equation, operands: list[Any], context: _Con
         return [_constant(program, eq)]
     inside = replace(context, depth=context.depth + 1) if eq.op == "remat" else context
     attrs = {name: _attribute(value, inside) for name, value in eq.attrs.items()}
-    if eq.rule_name in context.rules:
-        rule = context.rules[eq.rule_name]
+    rule = rule_of(eq, context.rules)
+    if rule is not None:
         attrs = {name: rule if value == eq.rule_name else value for name, value in attrs.items()}
     if spec.counts_checkpoints:
         attrs["depth"] = context.depth
@@ -230,8 +230,9 @@ def _constant(program: Program, eq: Equation) -> np.ndarray:
     value = eq.attrs["value"]
     if type_.dtype in COMPLEX:
         value = tuple(complex(re, im) for re, im in zip(value[::2], value[1::2], strict=True))
+    shape = cast("tuple[int, ...]", type_.shape)  # of a symbolic size numpy says that it is no integer
     try:
-        return np.asarray(value, DTYPES[type_.dtype]).reshape(type_.shape)
+        return np.asarray(value, DTYPES[type_.dtype]).reshape(shape)
     except (ValueError, TypeError) as e:
         raise ProgramTypeError(f"constant: {e}") from None
 

@@ -153,7 +153,7 @@ def _of_words(function: Callable) -> Callable:
     return lambda eqn, *words: function(*words)
 
 
-_DEFINITIONS = {
+_DEFINITIONS: dict[str, Callable[..., Any]] = {
     "random_seed": _seed,
     "random_split": _split,
     "random_fold_in": _fold_in,

@@ -47,6 +47,8 @@ def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
 
 
 Build = Callable[["Lowering", list[Var]], Sequence[Atom]]
+BuildOrRun = Callable[["Lowering | _Running", list[Any]], Sequence[Any]]
+"""What serves as a `Build`, and with arrays in the place of atoms as a function of these."""
 
 
 class Lowering:
@@ -131,7 +133,8 @@ class Lowering:
             return atom
         if (
             isinstance(atom, Literal)
-            and not {atom.dtype, dtype} & COMPLEX
+            and dtype not in COMPLEX
+            and not isinstance(atom.value, complex)
             and (dtype in FLOATS or (dtype in INTEGERS and float(atom.value).is_integer()))
         ):
             try:
@@ -187,14 +190,11 @@ class Lowering:
         inner = Lowering(self.constants, self.names, self.source, policies, self.keeps_all)
         return inner._built(types, build)
 
-    def later(self) -> Callable[[Sequence[TensorType], Build], Body]:
-        """As `subprogram`, for what is made after this Program, and has rules of its own.
-
-        `build` is also run with arrays in the place of atoms.
-        """
+    def later(self) -> Callable[[Sequence[TensorType], BuildOrRun], Body]:
+        """As `subprogram`, for what is made after this Program, and has rules of its own."""
         settings = self.source, self.policies, self.keeps_all
 
-        def body(types: Sequence[TensorType], build: Build) -> Body:
+        def body(types: Sequence[TensorType], build: BuildOrRun) -> Body:
             def lowered() -> Program:
                 inner = Lowering({}, Names(), *settings)
                 return replace(inner._built(types, build), rules=inner.names.rules)
@@ -226,7 +226,7 @@ class Lowering:
         """Appends the equations of a Program of the same symbolic dimensions, and returns its outputs."""
         program = self.names.adopted(program)
         self.constants.update(program.constants)
-        values = dict(zip(program.inputs, args, strict=True))
+        values: dict[Atom, Atom] = dict(zip(program.inputs, args, strict=True))
 
         def read(atom: Atom) -> Atom:
             return values.get(atom, atom)
@@ -246,7 +246,8 @@ class Lowering:
         # Constants are made where they are read: rules carry some that nothing reads, of dtypes unknown here.
         pending = dict(zip(jaxpr.constvars, consts, strict=True))
 
-        def read(var) -> Atom | None:
+        def read(var) -> Any:
+            """An atom; None for an integer's tangent, which nothing is computed of."""
             if jaxprs.is_float0(var.aval):
                 return None
             if isinstance(var, jaxprs.Literal):

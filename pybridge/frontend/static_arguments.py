@@ -134,10 +134,10 @@ def static_arguments(f: Callable, argnums: Argnums = None, argnames: Argnames = 
         _check_names(names, parameters)
     both = [(i, p.name) for i, p in enumerate(parameters) if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
     if positions is None:
-        positions = tuple(i for i, name in both if name in names)
+        positions = tuple(i for i, name in both if names and name in names)
     elif names is None:
         names = frozenset(name for i, name in both if i in positions)
-    return StaticArguments(positions, names)
+    return StaticArguments(positions, names or frozenset())
 
 
 def _own(f: Any) -> StaticArguments:

@@ -102,8 +102,8 @@ def _format_finite(value: float, single: bool) -> str:
         shortest = np.format_float_scientific(np.float32(value), unique=True, trim="-")
     else:
         shortest = np.format_float_scientific(value, unique=True, trim="-")
-    mantissa, _, exponent = shortest.partition("e")
-    digits, exponent = mantissa.replace(".", ""), int(exponent)
+    mantissa, _, power = shortest.partition("e")
+    digits, exponent = mantissa.replace(".", ""), int(power)
     if not -5 <= exponent <= 15:
         return f"{digits[0]}.{digits[1:] or '0'}e{exponent}"
     if exponent < 0:

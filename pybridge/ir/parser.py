@@ -296,10 +296,11 @@ class _Parser:
 
     def literal(self) -> Literal:
         start = self.at
+        value: str | tuple[str, str]
         if self.accept("("):
-            value = (self.decimal(),)
+            real = self.decimal()
             self.expect(",")
-            value += (self.decimal(),)
+            value = real, self.decimal()
             self.expect(")")
         else:
             self.at += 1

@@ -54,10 +54,11 @@ def _rules(eqn) -> Iterator:
     rules = high_primitives.rules(eqn) if next_objects.is_high(eqn) else custom_rules.of(eqn)
     if rules is None:
         return
-    found = rules.rule(_inexact(eqn.invars[rules.consts :]))
+    perturbed = _inexact(eqn.invars[rules.consts :])
     if isinstance(rules, custom_rules.CustomJvp):
-        yield found[0]
+        yield rules.rule(perturbed)[0]
     else:
+        found = rules.rule(perturbed)
         yield found.forward
         yield found.backward([True for v in eqn.outvars if jaxprs.is_inexact(v.aval)])[0]
 

@@ -91,8 +91,11 @@ class _Graph:
         """Over which axes results are to vary: what only more varying equations read varies as they do."""
         axes = [node.axes for node in self.nodes]
         for i in self._ours():
-            among = {None if self.nodes[j].foreign else axes[j] for j in self.readers[i]}
-            if len(among) == 1 and None not in among and i not in self.kept:
+            readers = self.readers[i]
+            if i in self.kept or any(self.nodes[j].foreign for j in readers):
+                continue
+            among = {axes[j] for j in readers}
+            if len(among) == 1:
                 axes[i] = among.pop()
         return axes
 

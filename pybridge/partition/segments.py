@@ -10,13 +10,13 @@ from typing import Any
 
 from ..frontend import keys
 from ..frontend.adapter import checkpoints, devices, effects, equations, jaxprs, next_objects, references
+from ..frontend.adapter.jaxprs import Var
 from ..frontend.emission import to_jax
 from ..ir.program import Program
-from ..ir.types import SymDim
+from ..ir.types import SymDim, TensorType
 from .needs_jax import is_of_others, needs_jax, varying_axes
-from .planning import Group, Node, plan
+from .planning import Node, plan
 
-Var = jaxprs.Var
 Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
 
 
@@ -116,12 +116,13 @@ class _Splitting:
         groups = plan([self._node(eqn, used) for eqn in eqns], outputs)
         last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
         last |= {v: len(groups) for v in outputs if jaxprs.is_var(v)}
-        steps = [
-            self._bound(*group.nodes)
-            if group.axes is None
-            else self._segment(jaxpr, group, {v for v, reader in last.items() if reader > i})
-            for i, group in enumerate(groups)
-        ]
+        steps: list[Segment | Bound] = []
+        for i, group in enumerate(groups):
+            if group.axes is None:
+                steps.append(self._bound(*group.nodes))
+            else:
+                needed = {v for v, reader in last.items() if reader > i}
+                steps.append(self._segment(jaxpr, group.nodes, group.axes, needed))
         return Partition(tuple(inputs), values, tuple(steps), tuple(outputs))
 
     def _node(self, eqn, used: set[Var]) -> Node:
@@ -131,14 +132,14 @@ class _Splitting:
         axes = None if foreign else varying_axes(eqn, used)
         return Node(eqn, reads, writes, axes or frozenset(), axes is None, effects.has_effect(eqn))
 
-    def _segment(self, jaxpr, group: Group, needed: set[Var]) -> Segment:
+    def _segment(self, jaxpr, nodes: Sequence[Node], axes: frozenset, needed: set[Var]) -> Segment:
         """A group of equations of the jaxpr. needed: what later segments and JAX's equations read."""
-        eqns = [node.eqn for node in group.nodes]
-        made = {v for node in group.nodes for v in node.writes}
-        reads = tuple(dict.fromkeys(v for node in group.nodes for v in node.reads if v not in made))
-        writes = tuple(v for node in group.nodes for v in node.writes if v in needed)
+        eqns = [node.eqn for node in nodes]
+        made = {v for node in nodes for v in node.writes}
+        reads = tuple(dict.fromkeys(v for node in nodes for v in node.reads if v not in made))
+        writes = tuple(v for node in nodes for v in node.writes if v in needed)
         program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
-        return Segment(self._run(program), program, reads, writes, group.axes)
+        return Segment(self._run(program), program, reads, writes, axes)
 
     def _run(self, program: Program) -> Run:
         if not program.equations:
@@ -174,12 +175,15 @@ def is_short(program: Program) -> bool:
 def _elements(program: Program) -> float:
     """How many elements its equations compute; without end where that is not known before it runs."""
     bodies = (body for eq in program.equations for body in eq.running_bodies)
-    shapes = [v.type.shape for eq in program.equations for v in eq.outputs]
-    if any(eq.op in _OF_UNKNOWN_LENGTH for eq in program.equations) or any(
-        isinstance(n, SymDim) for shape in shapes for n in shape
-    ):
+    sizes = [_size(v.type) for eq in program.equations for v in eq.outputs]
+    if math.inf in sizes or any(eq.op in _OF_UNKNOWN_LENGTH for eq in program.equations):
         return math.inf
-    return sum(map(math.prod, shapes)) + sum(map(_elements, bodies))
+    return sum(sizes) + sum(map(_elements, bodies))
+
+
+def _size(type_: TensorType) -> float:
+    known = [n for n in type_.shape if not isinstance(n, SymDim)]
+    return math.prod(known) if len(known) == type_.rank else math.inf
 
 
 _OF_UNKNOWN_LENGTH = ("scan", "while", "custom_linear_solve")
@@ -212,7 +216,7 @@ def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
                 names.update(zip(eqn.outvars, renamed(jaxprs.outputs(called)), strict=True))
             else:
                 # A body that is called twice needs variables of its own each time.
-                own = [jaxprs.Var(v.aval) for v in eqn.outvars]
+                own = [Var(v.aval) for v in eqn.outvars]
                 names.update(zip(eqn.outvars, own, strict=True))
                 eqns.append(eqn.replace(invars=given, outvars=own))
 
@@ -233,13 +237,13 @@ def _marked(
         marked.append(eqn.replace(invars=[names.get(v, v) if jaxprs.is_var(v) else v for v in eqn.invars]))
         if eqn.primitive.name not in devices.COLLECTIVES and checkpoints.is_saveable(policy, eqn):
             for v in eqn.outvars:
-                names[v] = jaxprs.Var(v.aval)
+                names[v] = Var(v.aval)
                 marked.append(checkpoints.mark(v, names[v]))
     return marked, [names.get(v, v) if jaxprs.is_var(v) else v for v in outputs]
 
 
 def _fresh(atoms) -> tuple[Var, ...]:
-    return tuple(jaxprs.Var(v.aval) for v in atoms)
+    return tuple(Var(v.aval) for v in atoms)
 
 
 def _read(atom, values: dict[Var, Any]) -> Any:

@@ -15,9 +15,10 @@ from .requests import addresses, ask, references
 
 def call(program: Program, *args, **kwargs):
     """The results, as the user's pytrees if the Program was traced from a function of pytrees."""
-    if program.structure is None:
+    structure = program.structure
+    if structure is None:
         return tuple(evaluate(program, *args, **kwargs))
-    return with_structure(program, lambda *flat: evaluate(program, *flat))(*args, **kwargs)
+    return with_structure(structure, lambda *flat: evaluate(program, *flat), program.name)(*args, **kwargs)
 
 
 def evaluate(program: Program, *arrays) -> list[np.ndarray]:

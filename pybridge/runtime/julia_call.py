@@ -27,7 +27,7 @@ from ..frontend.lowering import lower
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
-from ..ir.types import SymDim, Var
+from ..ir.types import Atom, SymDim, Var
 from . import native, transforms
 
 _LOG = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
     lin = transforms.linearize(program, active, optimize=True, compact=compact)
     count = len(lin.known.outputs) - lin.residuals
     outputs = list(lin.known.outputs[:count])
-    places = {
+    places: dict[Atom, int] = {
         var: i for i, var in reversed(list(enumerate([*lin.known.inputs, *outputs]))) if isinstance(var, Var)
     }
     for atom in lin.known.outputs[count:]:
@@ -282,7 +282,8 @@ def batched(program: Program, args: Sequence[Any], dims: Sequence[Any]) -> Batch
 @remembered(maxsize=1024)
 def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> Batched:
     # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
-    evaluate, shared = to_jax(program), {}
+    evaluate = to_jax(program)
+    shared: dict[int, Any] = {}
 
     def those_that_differ(*args: Any) -> list[Any]:
         results = list(enumerate(evaluate(*args)))
@@ -295,7 +296,8 @@ def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> Batched:
 
     jaxpr = jax.make_jaxpr(whole)(*avals)
     out_dims = [None if i in shared else 0 for i in range(len(program.outputs))]
-    return Batched(*lower(jaxpr, name=program.name or "program", hoist_constants=True), out_dims)
+    made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
+    return Batched(made, hoisted, out_dims)
 
 
 batching.primitive_batchers[julia_call_p] = _batch

@@ -27,9 +27,10 @@ def batched(inner: CustomJvp | CustomVjp, call: ClosedJaxpr, prim: Any) -> Custo
     """
     dims = leaves_of(prim.in_dims, prim.prim.in_tree)
     out_dims = leaves_of(prim.out_dim, prim.prim.out_tree)
-    make = _pushforward if isinstance(inner, CustomJvp) else _pullback
-    rule = make(inner, dims, out_dims, call, prim.axis_data.size)
-    return replace(inner, call=call, rule=rule)
+    size = prim.axis_data.size
+    if isinstance(inner, CustomJvp):
+        return replace(inner, call=call, rule=_pushforward(inner, dims, out_dims, call, size))
+    return replace(inner, call=call, rule=_pullback(inner, dims, out_dims, call, size))
 
 
 def _pushforward(

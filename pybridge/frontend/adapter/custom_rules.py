@@ -103,17 +103,17 @@ def custom_vjp(eqn: Any) -> CustomVjp:
     avals, outs, ctx = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], eqn.ctx
     # How residuals are grouped JAX knows of the last forward rule that it traced, and backward rules ask for
     # it. So the rules that there are belong to what keeps it.
-    rules: dict[tuple, VjpRule] = vars(params["out_trees"]).setdefault("pybridge_rules", {})
+    rules: dict[tuple, tuple[VjpRule, _Backward]] = vars(params["out_trees"]).setdefault("pybridge_rules", {})
 
     def rule(perturbed: Perturbed) -> VjpRule:
         key = params["fwd_jaxpr_thunk"].f, *perturbed
         if key not in rules:
-            for other in rules.values():
-                other.backward.settle()
+            for _, backward in rules.values():
+                backward.settle()
             rules[key] = traced(perturbed)
-        return rules[key]
+        return rules[key][0]
 
-    def traced(perturbed: Perturbed) -> VjpRule:
+    def traced(perturbed: Perturbed) -> tuple[VjpRule, _Backward]:
         flags = perturbed if symbolic_zeros else [_Unperturbed() for _ in perturbed]
         with ctx.manager:
             jaxpr, values = params["fwd_jaxpr_thunk"].call_wrapped(*flags)
@@ -125,7 +125,7 @@ def custom_vjp(eqn: Any) -> CustomVjp:
         known = _known(forward, residuals)
         backward = _Backward(params["bwd"], ctx, residual_avals, known, outs, wanted, symbolic_zeros)
         closed_over = [isinstance(flag, _Unperturbed) and flag.asked for flag in flags]
-        return VjpRule(forward, consts, list(residuals), residual_avals, closed_over, backward)
+        return VjpRule(forward, consts, list(residuals), residual_avals, closed_over, backward), backward
 
     return CustomVjp(params["call_jaxpr"], consts, rule, symbolic_zeros)
 
@@ -160,7 +160,7 @@ class CustomLin:
     The operands are residuals, whose avals these are, then tangents, of which `backward` gives cotangents.
     """
 
-    residual_avals: list[Any]
+    residual_avals: Sequence[Any]
     backward: Pullback
 
 

@@ -13,14 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core as jex_core
+from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from . import internals
 
 Tracer = jax.core.Tracer
-ClosedJaxpr = jex_core.ClosedJaxpr
-jaxpr_as_fun = jex_core.jaxpr_as_fun
-Literal = jex_core.Literal
-Var = jex_core.Var
 float0 = jax.dtypes.float0
 
 
@@ -163,7 +160,7 @@ _WITH_OPEN_BODIES = ("remat2", "remat", "checkpoint", "shard_map")
 def _without_constants(closed: ClosedJaxpr) -> Any:
     """Constants stay in a `jit` inside."""
     if closed.consts:
-        closed = traced(jax.jit(jex_core.jaxpr_as_fun(closed)), closed.in_avals)
+        closed = traced(jax.jit(jaxpr_as_fun(closed)), closed.in_avals)
     return closed.jaxpr
 
 

@@ -7,7 +7,7 @@ another, they are those that depend on a tangent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 
@@ -75,9 +75,9 @@ def _linear_map(eqn: Any, operands: list[Any], flags: list[bool]) -> list[Any]:
     flat = Flat(next_objects.primitive_of(eqn), [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
     fixed = [x for x, flag in zip(operands, flags, strict=True) if not flag]
 
-    def merged(known: Sequence[Any], linear: Sequence[Any]) -> list[Any]:
-        known, linear = iter(known), iter(linear)
-        return [next(linear if flag else known) for flag in flags]
+    def merged(known: Iterable[Any], linear: Iterable[Any]) -> list[Any]:
+        knowns, linears = iter(known), iter(linear)
+        return [next(linears if flag else knowns) for flag in flags]
 
     def call(*args: Any) -> list[Any]:
         return jaxprs.bind(eqn, merged(args[: len(fixed)], args[len(fixed) :]))

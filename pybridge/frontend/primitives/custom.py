@@ -120,6 +120,7 @@ def _vjp_by_name(call, rule: Rule):
 def _pulled_back(body, bwd: Program, rules: Mapping[str, Any], residuals, cotangents) -> Sequence[Any]:
     """By a backward rule that waits; `rules` has it."""
     (applied,) = bwd.equations
+    assert applied.rule_name is not None
     given = (*(True for _ in residuals), *map(_is_given, cotangents))
     pullback = rules[applied.rule_name].traced(given)
     return _applied(body, pullback, [*residuals, *map(_instantiated, cotangents)])

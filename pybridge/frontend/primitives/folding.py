@@ -60,8 +60,8 @@ def _reduce(eqn):
             return _full(init, outer)
         combine = elementwise(reducer, len(outer) + 1)
         order = (*sorted(axes), *kept)
-        xs = _pairwise(combine, [lax.reshape(lax.transpose(x, order), (count, *outer)) for x in xs])
-        return [lax.squeeze(x, (0,)) for x in combine(*_full(init, (1, *outer)), *xs)]
+        folded = _pairwise(combine, [lax.reshape(lax.transpose(x, order), (count, *outer)) for x in xs])
+        return [lax.squeeze(x, (0,)) for x in combine(*_full(init, (1, *outer)), *folded)]
 
     return fold
 

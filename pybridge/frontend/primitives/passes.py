@@ -84,7 +84,8 @@ def _batch(args, dims, *, cond_consts, consts, carry, cond, passes, source):
         )
 
     whole, bodies = [], []  # which passes are batched, and their bodies
-    recorded, marks_recorded = [], []  # the records so far
+    recorded: list[Any] = []  # the records so far
+    marks_recorded: list[bool] = []
     for j, (step, count) in enumerate(zip(steps, carry, strict=True)):
         whole.append(masked or any((*marks, *marks_starts[j], *marks_recorded)))
         if whole[j]:

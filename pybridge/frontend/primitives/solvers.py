@@ -43,8 +43,7 @@ def _lower_custom_linear_solve(lowering, eqn, inputs):
     solve = equations.linear_solve(eqn)
     bodies = {name: None if body is None else lowering.body(body) for name, body in solve.functions.items()}
     consts = tuple(solve.consts.values())
-    types = bodies["solve"].output_types
-    return lowering.append("custom_linear_solve", inputs, types, consts=consts, **bodies)
+    return lowering.emit("custom_linear_solve", inputs, eqn, consts=consts, **bodies)
 
 
 def _linear_call(*operands, residuals, call, transpose):

@@ -27,6 +27,7 @@ from .rules import (
     is_of_a_rule,
     remembered,
     renamed,
+    rule_of,
 )
 from .settling import settled, values
 
@@ -45,6 +46,7 @@ __all__ = [
     "is_of_a_rule",
     "remembered",
     "renamed",
+    "rule_of",
     "settled",
     "values",
 ]

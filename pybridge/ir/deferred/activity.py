@@ -12,7 +12,7 @@ from ..numerals import COMPLEX
 from ..program import Equation, Program
 from ..types import Atom, TensorType, Var
 from .rewriting import wrapped
-from .rules import Mask, Names, remembered
+from .rules import Mask, Names, remembered, rule_of
 
 WITHOUT_TANGENT = frozenset(
     {"stop_gradient", "floor", "ceil", "round", "bitcast_convert_type", "iota", "constant", "threefry2x32"}
@@ -92,7 +92,7 @@ class _Activation:
         if not any(v.type.inexact for v in eq.outputs):
             attrs = {"call": call, "jvp": _without_tangents(eq, call)}
             return replace(eq, op="custom_jvp", attrs=attrs), [False] * len(eq.outputs)
-        rule = self.names.rules.get(eq.rule_name)
+        rule = rule_of(eq, self.names.rules)
         if rule is None:
             at = f" (at {eq.source})" if eq.source else ""
             raise NotDifferentiable(f"{eq.rule_name}{at}")
@@ -165,7 +165,8 @@ def _passes(activation: _Activation, eq: Equation, given: Mask):
     rest = iter(given[eq.attrs["cond_consts"] :])
     consts = list(itertools.islice(rest, eq.attrs["consts"]))
     records: list[bool] = []
-    passes, active_out = [], []
+    passes: list[Program] = []
+    active_out: list[bool] = []
     for body, count in zip(eq.attrs["passes"], eq.attrs["carry"], strict=True):
         flags = [*consts, *itertools.islice(rest, count), *records]
         body, results = activation.settled(body, flags, slice(len(consts), len(consts) + count))

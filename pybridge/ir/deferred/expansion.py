@@ -9,7 +9,7 @@ from ...errors import PyBridgeError
 from ..program import Equation, Program
 from ..types import TensorType, Var
 from .rewriting import Rewriting
-from .rules import ClosedOver, Pending, Pullback, Rule, Traced
+from .rules import ClosedOver, Pending, Pullback, Rule, Traced, rule_of
 
 RULE_ORDER = 3
 """Derivatives up to this order use the user's rules; beyond it they go through the functions' own code.
@@ -32,16 +32,16 @@ def _expanded(program: Program, rules: Mapping[str, Pending], orders: int) -> Pr
         return program
     rewriting = Rewriting(program)
     for eq in program.equations:
-        rule = rules.get(eq.rule_name)
+        rule = rule_of(eq, rules)
         if isinstance(rule, Pullback):
             body = rule.traced((True,) * len(eq.inputs)).program
             rewriting.replace(eq, _expanded(body, body.rules, orders))
         elif eq.rule_name is not None and orders == 0:
             rewriting.replace(eq, _expanded(eq.attrs["call"], rules, orders))
-        elif rule is None:
-            rewriting.keep(_with_bodies(eq, rules, orders))
+        elif isinstance(rule, Rule):
+            rewriting.keep(_with_rule(rewriting, eq, rule, rules, orders))
         else:
-            rewriting.keep(_with_rule(rewriting, eq, rules, orders))
+            rewriting.keep(_with_bodies(eq, rules, orders))
     return rewriting.finish()
 
 
@@ -49,10 +49,12 @@ def _with_bodies(eq: Equation, rules: Mapping[str, Pending], orders: int) -> Equ
     return eq.with_bodies(lambda body: _expanded(body, rules, orders))
 
 
-def _with_rule(rewriting: Rewriting, eq: Equation, rules: Mapping[str, Pending], orders: int) -> Equation:
+def _with_rule(
+    rewriting: Rewriting, eq: Equation, rule: Rule, rules: Mapping[str, Pending], orders: int
+) -> Equation:
     call = _expanded(eq.attrs["call"], rules, orders)
     try:
-        traced, closed_over = _traced(rules[eq.rule_name], [a.type.inexact for a in eq.inputs])
+        traced, closed_over = _traced(rule, [a.type.inexact for a in eq.inputs])
         programs = {name: body.program for name, body in traced.bodies.items()}
         bodies = {name: _expanded(body, body.rules, orders - 1) for name, body in programs.items()}
     except Exception as e:  # whatever the user's code raises
@@ -63,7 +65,7 @@ def _with_rule(rewriting: Rewriting, eq: Equation, rules: Mapping[str, Pending],
 
 def _traced(rule: Rule, mask: list[bool]) -> tuple[Traced, ClosedOver | None]:
     """The rule for these operands, but for those that it is not about."""
-    refusal = None
+    refusal: ClosedOver | None = None
     while True:
         try:
             return rule.traced(tuple(mask)), refusal

@@ -62,8 +62,8 @@ class Rewriting:
     def finish(self, before: Sequence[Atom] = ()) -> Program:
         """The Program made, with these results in front of the original's."""
         outputs = (*before, *map(self.read, self.program.outputs))
-        changed = {"equations": tuple(self.equations), "outputs": outputs, "constants": self.constants}
-        return replace(self.program, **changed)
+        equations = tuple(self.equations)
+        return replace(self.program, equations=equations, outputs=outputs, constants=self.constants)
 
 
 def wrapped(eq: Equation) -> Program:

@@ -116,6 +116,11 @@ class Pullback(Pending):
         return Pullback(lambda mask: self.traced(mask).mapped(change))
 
 
+def rule_of(eq: Equation, rules: Mapping[str, Pending]) -> Pending | None:
+    """What has its name in the place of the equation's rule, if anything has."""
+    return None if eq.rule_name is None else rules.get(eq.rule_name)
+
+
 class Names:
     """Rules by names that count up, so that Programs of the same functions have the same text."""
 
@@ -144,10 +149,10 @@ def renamed(program: Program, names: Mapping[str, str]) -> Program:
 
     def equation(eq: Equation) -> Equation:
         eq = eq.with_bodies(lambda body: renamed(body, names))
-        if eq.rule_name not in names:
+        old = eq.rule_name
+        if old is None or old not in names:
             return eq
-        new = names[eq.rule_name]
-        return replace(eq, attrs={k: new if v == eq.rule_name else v for k, v in eq.attrs.items()})
+        return replace(eq, attrs={k: names[old] if v == old else v for k, v in eq.attrs.items()})
 
     return replace(program, equations=tuple(map(equation, program.equations)), rules={})
 

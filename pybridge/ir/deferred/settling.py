@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..program import Program
 from ..types import Atom, Literal
 from .rewriting import Rewriting
-from .rules import Mask, Names, Pullback, remembered
+from .rules import Mask, Names, Pullback, remembered, rule_of
 
 CUSTOM = ("custom_jvp", "custom_vjp")
 RULES = ("jvp", "fwd", "bwd")
@@ -35,7 +35,7 @@ def _settled(program: Program, names: Names) -> Program:
     for eq in program.equations:
         if eq.op == "broadcast_in_dim" and _is_zero(eq.inputs[0], zeros):
             zeros.update(eq.outputs)
-        rule = names.rules.get(eq.rule_name)
+        rule = rule_of(eq, names.rules)
         if isinstance(rule, Pullback):
             given: Mask = tuple(not _is_zero(rewriting.read(a), zeros) for a in eq.inputs)
             rewriting.replace(eq, names.adopted(rule.traced(given).program))

@@ -142,7 +142,7 @@ def _by_juliapkg(report: debian.Progress) -> None:
 
 
 def _require_network() -> None:
-    from juliapkg import install_julia  # type: ignore[import-untyped]
+    from juliapkg import install_julia
 
     address = getattr(install_julia, "_julia_versions_url", None)
     if address is None:  # a juliapkg that keeps it elsewhere: let it find out by itself

@@ -61,7 +61,7 @@ def choice() -> Choice | str:
 
 def _resolved() -> Choice | str:
     # juliapkg's public functions resolve first, which prints to stdout and downloads; this one only looks
-    from juliapkg.deps import STATE, can_skip_resolve  # type: ignore[import-untyped]
+    from juliapkg.deps import STATE, can_skip_resolve
 
     known = can_skip_resolve() if Path(STATE["meta"]).exists() else None
     if not known:
