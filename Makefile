@@ -60,7 +60,7 @@ endef
 	$(BIN)/pybridge setup --yes
 	touch $@
 
-test:
+test: lint
 	+$(MAKE) --jobs=2 --output-sync=target test-julia .venv/image.stamp
 	+$(MAKE) test-python
 	+$(MAKE) test-oldest
@@ -93,8 +93,10 @@ zoo: .venv/image.stamp
 docs: .venv/python.stamp
 	$(BIN)/mkdocs build --strict --quiet
 
+# Needs no Julia.
 lint: .venv/python.stamp
 	$(BIN)/ruff check .
+	$(BIN)/mypy pybridge
 
 clean:
-	rm -rf .venv .venv-oldest .venv-zoo-* site dist build demo-output .pytest_cache .ruff_cache
+	rm -rf .venv .venv-oldest .venv-zoo-* site dist build demo-output .pytest_cache .ruff_cache .mypy_cache
