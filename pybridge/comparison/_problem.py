@@ -71,8 +71,8 @@ class Problem:
 
 def problem(f: Callable, args: tuple, seed: int) -> Problem:
     """Raises ArgumentError for arguments that are not arrays, NotDifferentiable where nothing is a float."""
-    leaves, tree = jax.tree.flatten(args)
-    leaves = tuple(map(_leaf, leaves))
+    given, tree = jax.tree.flatten(args)
+    leaves = tuple(map(_leaf, given))
     active = tuple(i for i, x in enumerate(leaves) if is_inexact(x))
     name = function_name(f)
     if not active:
