@@ -121,6 +121,35 @@ def test_backward_rules_are_told_which_cotangents_are_zero(x64):
         assert_agree(bridged, found, str(used))
 
 
+def test_a_result_that_the_examples_of_vmap_share(x64):
+    """Without a cotangent of it, though by y each example has its own part of the derivative."""
+    f = jax.custom_vjp(lambda x, y: (jnp.sin(x) * y, jnp.cos(y), 3))
+
+    def backward(res, cts):
+        x, y = res
+        assert cts[2].dtype == jax.dtypes.float0
+        return 3 * jnp.cos(x) * y * cts[0], 5 * (jnp.sin(x) * cts[0] - jnp.sin(y) * cts[1])
+
+    f.defvjp(lambda x, y: (f(x, y), (x, y)), backward)
+
+    def loss(x, y):
+        product, shared, _ = jax.vmap(f, in_axes=(0, None), out_axes=(0, None, None))(x, y)
+        return jnp.sum(product**2) + lax.stop_gradient(shared)
+
+    def apart(loss):
+        _, by_x = jax.vjp(lambda x: loss(x, 0.7), X)
+        _, by_y = jax.vjp(lambda y: loss(X, y), 0.7)
+        return by_x(1.0), by_y(1.0)
+
+    def by_rows(loss):
+        return jax.vmap(jax.grad(loss, (0, 1)), in_axes=(0, None))(np.stack([X, Y]), 0.7)
+
+    g = pb.bridge(loss)
+    for derivative in (lambda h: jax.grad(h, (0, 1))(X, 0.7), apart, by_rows):
+        assert_agree(derivative(g), derivative(loss), "the same")
+        assert_agree(jax.jit(lambda d=derivative: d(g))(), derivative(loss), "compiled")
+
+
 def test_a_backward_rule_that_raises_does_so_only_when_it_is_needed(x64):
     """An output that nothing depends on is no reason, nor is forward mode along another path."""
     f = jax.custom_vjp(lambda x: x * 1)

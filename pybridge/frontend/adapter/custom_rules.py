@@ -23,6 +23,10 @@ from .jaxprs import ClosedJaxpr, constants, float0, is_dead, is_inexact, is_var,
 _RETURNS_LOGS = jax.__version_info__ >= (0, 11)
 """Since this JAX a backward rule returns the cotangents and what it logs."""
 
+_ALL_TAKE_ZEROS = jax.__version_info__ >= (0, 12)
+"""Since this JAX a rule without `symbolic_zeros` is called with symbolic zeros, too, and makes arrays of them
+itself: `vmap`, under which the rule may be, refuses other cotangents of a result that the examples share."""
+
 Perturbed = list[bool]
 """For each operand after the constants whether it is."""
 
@@ -100,15 +104,17 @@ def custom_jvp(eqn: Any) -> CustomJvp:
 def custom_vjp(eqn: Any) -> CustomVjp:
     params = eqn.params
     consts, symbolic_zeros = int(params["num_consts"]), bool(params["symbolic_zeros"])
+    takes_zeros = symbolic_zeros or _ALL_TAKE_ZEROS
     avals, outs, ctx = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars], eqn.ctx
     # How residuals are grouped JAX knows of the last forward rule that it traced, and backward rules ask for
-    # it. So the rules that there are belong to what keeps it.
+    # it. So the rules that there are belong to what keeps it. A rule that is told of no zeros groups them one
+    # way.
     rules: dict[tuple, tuple[VjpRule, _Backward]] = vars(params["out_trees"]).setdefault("pybridge_rules", {})
 
     def rule(perturbed: Perturbed) -> VjpRule:
         key = params["fwd_jaxpr_thunk"].f, *perturbed
         if key not in rules:
-            for _, backward in rules.values():
+            for _, backward in rules.values() if symbolic_zeros else ():
                 backward.settle()
             rules[key] = traced(perturbed)
         return rules[key][0]
@@ -123,7 +129,7 @@ def custom_vjp(eqn: Any) -> CustomVjp:
         residual_avals = [next(own) if r is None else avals[r] for r in residuals]
         wanted = [a if p else None for a, p in zip(avals[consts:], perturbed, strict=True)]
         known = _known(forward, residuals)
-        backward = _Backward(params["bwd"], ctx, residual_avals, known, outs, wanted, symbolic_zeros)
+        backward = _Backward(params["bwd"], ctx, residual_avals, known, outs, wanted, takes_zeros)
         closed_over = [isinstance(flag, _Unperturbed) and flag.asked for flag in flags]
         return VjpRule(forward, consts, list(residuals), residual_avals, closed_over, backward), backward
 
@@ -170,9 +176,9 @@ def custom_lin(eqn: Any) -> CustomLin:
     avals, outs = [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars]
     tangents = iter(avals[count:])
     wanted = [None if zero else next(tangents) for zero in params["in_zeros"]]
-    symbolic_zeros = bool(params["symbolic_zeros"])
+    takes_zeros = bool(params["symbolic_zeros"]) or _ALL_TAKE_ZEROS
     known = {i: atom.val for i, atom in enumerate(eqn.invars[:count]) if not is_var(atom)}
-    backward = _Backward(params["bwd"], eqn.ctx, avals[:count], known, outs, wanted, symbolic_zeros)
+    backward = _Backward(params["bwd"], eqn.ctx, avals[:count], known, outs, wanted, takes_zeros)
     return CustomLin(avals[:count], backward)
 
 
@@ -181,7 +187,7 @@ class _Backward:
     """A `Pullback`.
 
     known: the values of residuals that have one when the rule is traced. outs: the avals of the results.
-    wanted: for each x its aval if a cotangent is wanted, else None.
+    wanted: for each x its aval if a cotangent is wanted, else None. takes_zeros: symbolic ones.
     found: what was traced, or what that raised. is_late: it is too late to trace anything anew.
     """
 
@@ -191,12 +197,12 @@ class _Backward:
     known: Mapping[int, Any]
     outs: list[Any]
     wanted: list[Any]
-    symbolic_zeros: bool
+    takes_zeros: bool
     found: dict[tuple, ClosedJaxpr | Exception] = field(default_factory=dict)
     is_late: bool = False
 
     def __call__(self, given: Given) -> tuple[ClosedJaxpr, Given]:
-        if not self.symbolic_zeros or (self.is_late and tuple(given) not in self.found):
+        if not self.takes_zeros or (self.is_late and tuple(given) not in self.found):
             given = self._all()
         if tuple(given) not in self.found:
             self.found[tuple(given)] = self._traced(given)
@@ -238,7 +244,7 @@ class _Backward:
             return _checked(jax.make_jaxpr(rule)(*(a.strip_weak_type() for a in avals)))
 
     def _zero(self, aval: Any) -> Any:
-        if self.symbolic_zeros:
+        if self.takes_zeros:
             return internals.SymbolicZero(aval.to_ct_aval())
         return np.zeros(aval.shape, float0)
 
