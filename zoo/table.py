@@ -7,6 +7,7 @@ from .problem import Problem
 _BACKSOLVE = "its adjoint equations are a reverse rule alone"
 _CHECKPOINTS = "checkpointed loops are a reverse rule alone"
 _IMPLICIT = "implicit differentiation is a reverse rule alone"
+_LANCZOS = "the adjoint of its Lanczos iteration is a reverse rule alone"
 
 PROBLEMS: tuple[Problem, ...] = (
     Problem(
@@ -38,7 +39,8 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("lineax", "conjugate_gradients", "conjugate gradients of a function"),
     Problem("lineax", "least_squares", "ridge regression by QR"),
     Problem("jaxopt", "logistic_regression", "penalties of a logistic regression, L-BFGS", no_hvp=_IMPLICIT),
-    Problem("jaxopt", "lasso", "penalty of a lasso, proximal gradients", no_hvp=_IMPLICIT),
+    # JAX's own gradient changes by 6e-8 where the parameters change by a rounding.
+    Problem("jaxopt", "lasso", "penalty of a lasso, proximal gradients", no_hvp=_IMPLICIT, tolerance=1e-6),
     Problem("jaxopt", "unrolled", "gradient descent, unrolled"),
     Problem("optax", "learning_rate", "learning rate of 200 steps of Adam"),
     Problem("optax", "ctc", "connectionist loss of padded sequences"),
@@ -99,7 +101,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("ott", "soft_ranks", "soft ranks", package="ott-jax"),
     Problem("jaxoplanet", "light_curve", "light curve of two planets"),
     Problem("jaxlie", "pose_graph", "ring of 30 poses"),
-    Problem("matfree", "log_determinant", "stochastic Lanczos quadrature"),
+    Problem("matfree", "log_determinant", "stochastic Lanczos quadrature", no_hvp=_LANCZOS),
 )
 
 
