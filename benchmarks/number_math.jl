@@ -4,7 +4,7 @@
 
 using Dates
 push!(LOAD_PATH, joinpath(@__DIR__, "..", "julia"))
-include(joinpath(@__DIR__, "..", "julia", "test", "math", "ulps.jl"))
+include(joinpath(@__DIR__, "..", "julia", "test", "support", "ulps.jl"))
 
 const LENGTH, REPEATS = 4096, 200         # in the first-level cache; the best of so many runs
 

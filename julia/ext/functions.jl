@@ -1,7 +1,9 @@
-# Derivatives of Julia functions: `apply!` of a derivative differentiates `apply!` of what it is the derivative of.
+# Derivatives of Julia functions: `apply!` of a derivative differentiates `apply!` of what it is the
+# derivative of.
 #
-# All operands and results are arrays, so that each is `Duplicated` or `Const`, in forward and in reverse mode; scalars are arrays of no
-# dimension (Moses & Churavy, NeurIPS 2020, on activities; the Enzyme.jl manual, "Higher-order AD", on forward over reverse).
+# All operands and results are arrays, so that each is `Duplicated` or `Const`, in forward and in
+# reverse mode; scalars are arrays of no dimension (Moses & Churavy, NeurIPS 2020, on activities;
+# the Enzyme.jl manual, "Higher-order AD", on forward over reverse).
 
 using JaxprAD: isinexact
 using JaxprAD.Functions: Functions, Pullback, Pushforward, each, fresh, pick

@@ -1,5 +1,6 @@
-# Derivatives of Programs: Enzyme differentiates the plain function (Moses & Churavy, NeurIPS 2020). Arrays are pointers, `Duplicated` where
-# they are active, or `BatchDuplicated` for several tangents or cotangents at once; the workspace's floats are too.
+# Derivatives of Programs: Enzyme differentiates the plain function (Moses & Churavy, NeurIPS 2020).
+# Arrays are pointers, `Duplicated` where they are active, or `BatchDuplicated` for several tangents
+# or cotangents at once; the workspace's floats are too.
 
 using JaxprAD: JaxprAD, Builder, ForwardMode, ReverseMode, PlainFunction, Program, Var, aval, allocated, dtype, emit,
                inline!, isinexact, plain_function
@@ -61,8 +62,9 @@ function differentiated(p::Program, ::ForwardMode, active, width)
 end
 
 """
-Defines `run(operands, linear, results, pool)`: of each operand the address, of what the derivative is linear in, and of each result, a
-tuple of `width` addresses. `f(call)` writes its code, where `call(mode, x, y)` is the call of `autodiff`.
+Defines `run(operands, linear, results, pool)`: of each operand the address, of what the derivative
+is linear in, and of each result, a tuple of `width` addresses. `f(call)` writes its code, where
+`call(mode, x, y)` is the call of `autodiff`.
 """
 function definition(f, prefix::Symbol, p::Program, plain::PlainFunction, width)
     lane = 64cld(plain.bytes + 1, 64)
@@ -116,8 +118,8 @@ function conjugate!(p::Ptr{<:Complex}, n::Int)
 end
 
 """
-(x…, cotangents of the results…) → the inner product of results and cotangents, of which a VJP is the gradient. So the cotangents, which
-are JAX's, are only read, and the results need not be stored.
+(x…, cotangents of the results…) → the inner product of results and cotangents, of which a VJP is
+the gradient. So the cotangents, which are JAX's, are only read, and the results need not be stored.
 """
 function objective(p::Program)
     b, x, ȳ = Builder(), JaxprAD.fresh(p.inputs), [Var(aval(a)) for a in p.outputs]

@@ -1,6 +1,8 @@
-# What Enzyme would get wrong, or die of, and what can be seen in a function's inferred code beforehand. Enzyme.jl 0.13.32 gives wrong
-# derivatives of what runs in other tasks, with a warning alone, and an assertion in its C++ ends the process at sums of `BigFloat`.
-# Followed are calls whose types are inferred, as far as they have to do with the user's code: what throws, and Base's own, is left out.
+# What Enzyme would get wrong, or die of, and what can be seen in a function's inferred code
+# beforehand. Enzyme.jl 0.13.32 gives wrong derivatives of what runs in other tasks, with a warning
+# alone, and an assertion in its C++ ends the process at sums of `BigFloat`. Followed are calls
+# whose types are inferred, as far as they have to do with the user's code: what throws, and Base's
+# own, is left out.
 
 using Enzyme: EnzymeRules
 using JaxprAD.Functions: Call, Derivative, EnzymeFailed

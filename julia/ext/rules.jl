@@ -2,7 +2,7 @@
 
 using Enzyme.EnzymeRules: EnzymeRules, AugmentedReturn, needs_primal, needs_shadow, overwritten, width
 using Enzyme: Active, Annotation, BatchDuplicatedNoNeed
-using JaxprAD: Known, Link, call_native, into!, link, partials
+using JaxprAD: Known, RegionKernels, call_native, into!, call_region, partials
 
 const OneAnnotation = Union{Active,Const}
 
@@ -53,12 +53,12 @@ one_or_all(t::Tuple) = t
 with_shadow(y, t) = Duplicated(y, t)
 with_shadow(y, t::Tuple) = BatchDuplicated(y, t)
 
-# ---- links
+# ---- opaque regions
 
 "The addresses of operands when the call was made: those that change afterwards are copied."
-function EnzymeRules.augmented_primal(config, f::Const{typeof(link)}, ::Type{<:Const}, l::Const{Link{M,I,O}}, pool::Const,
+function EnzymeRules.augmented_primal(config, f::Const{typeof(call_region)}, ::Type{<:Const}, l::Const{RegionKernels{M,I,O}}, pool::Const,
                                       a::Vararg{Annotation,N}) where {M,I,O,N}
-    link(l.val, pool.val, map(p -> p.val, a)...)
+    call_region(l.val, pool.val, map(p -> p.val, a)...)
     copies = ntuple(k -> overwritten(config)[k+3] ? copied(a[k].val, l.val.operands[k]) : nothing, Val(I))
     AugmentedReturn(nothing, nothing, copies)
 end
@@ -70,7 +70,7 @@ end
 address(p::Ptr, ::Nothing) = Ptr{Cvoid}(p)
 address(p::Ptr, copy::Vector{UInt8}) = Ptr{Cvoid}(pointer(copy))
 
-function EnzymeRules.reverse(config, f::Const{typeof(link)}, ::Type{<:Const}, copies, l::Const{Link{M,I,O}}, pool::Const,
+function EnzymeRules.reverse(config, f::Const{typeof(call_region)}, ::Type{<:Const}, copies, l::Const{RegionKernels{M,I,O}}, pool::Const,
                              a::Vararg{Annotation,N}) where {M,I,O,N}
     s = l.val
     s.derivative.pointer == C_NULL && return ntuple(Returns(nothing), Val(N + 2))
@@ -86,7 +86,7 @@ function EnzymeRules.reverse(config, f::Const{typeof(link)}, ::Type{<:Const}, co
     ntuple(Returns(nothing), Val(N + 2))
 end
 
-function EnzymeRules.forward(config, f::Const{typeof(link)}, ::Type{<:Const}, l::Const{Link{M,I,O}}, pool::Const,
+function EnzymeRules.forward(config, f::Const{typeof(call_region)}, ::Type{<:Const}, l::Const{RegionKernels{M,I,O}}, pool::Const,
                              a::Vararg{Annotation,N}) where {M,I,O,N}
     s = l.val
     x = map(p -> Ptr{Cvoid}(p.val), a)
@@ -109,8 +109,8 @@ end
 const NO_SHADOW = Shadow(C_NULL, false)
 Shadow(a::Const, n::Int, lane) = Shadow(allocated(max(n, 1); zeroed = true), true)
 Shadow(a::Annotation, n::Int, lane) = Shadow(Ptr{Cvoid}(lanes(a)[lane]), false)
-"Those of the operands and of the results that a link has derivatives of."
-shadows(s::Link{M,I,O}, a::Tuple, lane) where {M,I,O} =
+"Those of the operands and of the results that a region has derivatives of."
+shadows(s::RegionKernels{M,I,O}, a::Tuple, lane) where {M,I,O} =
     ntuple(k -> s.active[k] ? Shadow(a[k], s.operands[k], lane) : NO_SHADOW, Val(I)),
     ntuple(k -> s.inexact_results[k] ? Shadow(a[I+k], s.results[k], lane) : NO_SHADOW, Val(O))
 release(s::Shadow) = (s.own && Base.Libc.free(s.pointer); nothing)

@@ -1,6 +1,8 @@
-# Counters that threads share, in memory that is not Julia's. Sequentially consistent: `Gate` relies on one order of all accesses.
+# Counters that threads share, in memory that is not Julia's. Sequentially consistent: `Gate` relies
+# on one order of all accesses.
 #
-# Not `Core.Intrinsics.atomic_pointermodify`: that is missing before Julia 1.7, and 1.10 boxes its operands and dispatches.
+# Not `Core.Intrinsics.atomic_pointermodify`: that is missing before Julia 1.7, and 1.10 boxes its
+# operands and dispatches.
 
 const LLVM_POINTER = Base.libllvm_version >= v"17" ? "ptr" : "i64*"
 

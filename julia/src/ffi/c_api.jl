@@ -1,5 +1,6 @@
-# The structs of XLA's FFI that a handler on the CPU meets: xla/ffi/api/c_api.h, API version 0.3. XLA only ever appends fields, and each
-# struct begins with its size, so an older mirror stays right.
+# The structs of XLA's FFI that a handler on the CPU meets: xla/ffi/api/c_api.h, API version 0.3.
+# XLA only ever appends fields, and each struct begins with its size, so an older mirror stays
+# right.
 
 const API_MAJOR, API_MINOR = Cint(0), Cint(3)
 

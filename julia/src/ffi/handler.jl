@@ -1,5 +1,6 @@
-# The handler of an FFI call. It runs on XLA's threads, where old Julias have no heap, no exceptions and no dispatch: pointers, numbers and C
-# functions only, all the way down (tests read its LLVM code).
+# The handler of an FFI call. It runs on XLA's threads, where old Julias have no heap, no exceptions
+# and no dispatch: pointers, numbers and C functions only, all the way down (tests read its LLVM
+# code).
 
 "All that a call needs of a kernel, in C's memory, for ever: XLA may call it as long as the process lives."
 struct Descriptor

@@ -1,6 +1,7 @@
-# Pages of large results. The allocator takes memory beyond 32 MiB from the system anew for each call and gives it back after it, so a kernel
-# is the first to touch every page of it. In pages of 4 KiB that takes several times as long as to compute what is written; Linux has
-# pages of 2 MiB for who asks, where they are not the rule anyway (madvise(2), "transparent huge pages").
+# Pages of large results. The allocator takes memory beyond 32 MiB from the system anew for each
+# call and gives it back after it, so a kernel is the first to touch every page of it. In pages of 4
+# KiB that takes several times as long as to compute what is written; Linux has pages of 2 MiB for
+# who asks, where they are not the rule anyway (madvise(2), "transparent huge pages").
 
 const LARGE_PAGE, LARGE_RESULT = 2^21, 2^25
 const MADV_HUGEPAGE = Cint(14)

@@ -1,20 +1,22 @@
 """
     parallel_for(pool, chunks, body, data)
 
-Runs the C function `body(k::Int, data::Ptr{Cvoid})::Cvoid` for each `k` in `0:chunks-1`, in any order, on the calling thread and on
-XLA's own pool; returns when all are done. `pool` is what the kernel was given. Without a pool (`C_NULL`, or one with a single
-thread) it is a loop.
+Runs the C function `body(k::Int, data::Ptr{Cvoid})::Cvoid` for each `k` in `0:chunks-1`, in any
+order, on the calling thread and on XLA's own pool; returns when all are done. `pool` is what the
+kernel was given. Without a pool (`C_NULL`, or one with a single thread) it is a loop.
 
-Generated code calls this function directly, as Julia: with arguments of exactly these types that compiles to a plain call of native
-code. `body` is a `@cfunction` pointer made when the kernel is compiled. Nothing here touches Julia's heap or throws.
+Generated code calls this function directly, as Julia: with arguments of exactly these types that
+compiles to a plain call of native code. `body` is a `@cfunction` pointer made when the kernel is
+compiled. Nothing here touches Julia's heap or throws.
 
-At most as many threads work as XLA's pool has, the caller among them: XLA bounds it by the number of cores. More chunks than
-threads even out unequal ones.
+At most as many threads work as XLA's pool has, the caller among them: XLA bounds it by the number
+of cores. More chunks than threads even out unequal ones.
 
 **Why it cannot deadlock.** Threads claim chunks from a counter. The caller claims like all others, and afterwards waits only for
-chunks that are claimed, which run already; it never waits for a task to start, so it does not matter if every thread of the pool is
-itself waiting in here. A task that starts late finds nothing to claim. What it looks at is therefore not the caller's but a block of
-its own, which the last to leave frees.
+chunks that are claimed, which run already; it never waits for a task to start, so it does not
+matter if every thread of the pool is itself waiting in here. A task that starts late finds nothing
+to claim. What it looks at is therefore not the caller's but a block of its own, which the last to
+leave frees.
 """
 @noinline function parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid})
     helpers = chunks > 1 ? min(chunks, pool_size(pool)) - 1 : 0
@@ -82,9 +84,10 @@ end
 pause() = ccall(:jl_cpu_pause, Cvoid, ())
 yield_core() = Sys.isunix() ? (ccall(:sched_yield, Cint, ()); nothing) : pause()
 
-# Since 1.9 the threads of XLA that enter Julia are Julia's while they are inside, and a collection waits for each to reach a safepoint, which
-# functions have at their beginning. Who waits here for a thread stopped in one must stop as well. Older ones have no such
-# duty, and on a foreign thread no safepoint.
+# Since 1.9 the threads of XLA that enter Julia are Julia's while they are inside, and a collection
+# waits for each to reach a safepoint, which functions have at their beginning. Who waits here for a
+# thread stopped in one must stop as well. Older ones have no such duty, and on a foreign thread no
+# safepoint.
 gc_safepoint() = VERSION >= v"1.9" ? GC.safepoint() : nothing
 
 # XLA's side. `pool` is the frame of the call.

@@ -37,8 +37,9 @@ function kept(x::AbstractVector{T}) where {T}
 end
 
 """
-The C function of one kernel: XLA hands a handler no data of ours, so each kernel has one of its own, that adds the descriptor. It is
-no closure, because those have C functions on some processors only.
+The C function of one kernel: XLA hands a handler no data of ours, so each kernel has one of its
+own, that adds the descriptor. It is no closure, because those have C functions on some processors
+only.
 """
 function trampoline(d::Ptr{Descriptor})::Ptr{Cvoid}
     name = gensym(:kernel)

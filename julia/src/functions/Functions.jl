@@ -1,8 +1,10 @@
 """
-Julia functions as JAX functions: how their arguments and results look in Julia, where they come from, and how XLA calls them.
+Julia functions as JAX functions: how their arguments and results look in Julia, where they come
+from, and how XLA calls them.
 
-A function becomes a `Call`, its derivatives `Pushforward` and `Pullback`: each computes arrays from arrays, `apply!(what, results,
-operands...)`, so that each can be differentiated in turn. Derivatives that the user does not give are an extension's, `JaxprADEnzymeExt`.
+A function becomes a `Call`, its derivatives `Pushforward` and `Pullback`: each computes arrays from
+arrays, `apply!(what, results, operands...)`, so that each can be differentiated in turn.
+Derivatives that the user does not give are an extension's, `JaxprADEnzymeExt`.
 """
 module Functions
 

@@ -1,10 +1,12 @@
-# XLA's arrays as the user's function sees them: with the index order of Python, where the last index runs fastest in memory.
+# XLA's arrays as the user's function sees them: with the index order of Python, where the last
+# index runs fastest in memory.
 
 """
     ReadOnlyArray
 
-An argument in XLA's own memory. It reads like an `Array`, and is refused to whoever writes. C functions such as BLAS want
-addresses and say not whether they will write: they get that of a copy, which is compared with the original after the call.
+An argument in XLA's own memory. It reads like an `Array`, and is refused to whoever writes. C
+functions such as BLAS want addresses and say not whether they will write: they get that of a copy,
+which is compared with the original after the call.
 """
 struct ReadOnlyArray{T,N} <: DenseArray{T,N}
     memory::Array{T,N}
@@ -62,7 +64,9 @@ operand(::Arrays, m::Vector) = copy(m)
 shown(layout, m::AbstractArray{T,0}) where {T} = m[]
 shown(layout, m::AbstractArray) = arranged(layout, m)
 
-"What an in-place function writes to: scalars as arrays of no dimension. What is no view is written back to memory."
+"""
+What an in-place function writes to: scalars as arrays of no dimension. What is no view is written
+back to memory."""
 arranged(::Views, m::AbstractArray) = in_python_order(m)
 arranged(::Arrays, m::AbstractArray{T,N}) where {T,N} = N > 1 ? reordered(m) : m
 write_back!(::Views, m::AbstractArray, w) = nothing

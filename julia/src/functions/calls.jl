@@ -3,8 +3,9 @@
 """
     Call
 
-`f` with its arguments in a template of slots, and its results likewise. `inputs` and `outputs` are the leaves' types.
-`narrows` allows results of a wider dtype than promised (JAX without 64-bit types shortens what it infers).
+`f` with its arguments in a template of slots, and its results likewise. `inputs` and `outputs` are
+the leaves' types. `narrows` allows results of a wider dtype than promised (JAX without 64-bit types
+shortens what it infers).
 """
 struct Call{F,A,R,M,I,O,InPlace}
     f::F
@@ -22,8 +23,8 @@ Call(f, arguments, results, layout, inputs, outputs; inplace = false, narrows = 
 """
     apply!(what, results::Tuple, operands...)
 
-Computes arrays from arrays, all as they lie in memory, and returns nothing: the form in which calls and their derivatives are
-differentiated. `results` are zero at first.
+Computes arrays from arrays, all as they lie in memory, and returns nothing: the form in which calls
+and their derivatives are differentiated. `results` are zero at first.
 """
 function apply! end
 

@@ -1,7 +1,8 @@
 # Derivatives of calls: by the user's rules, which are calls themselves, or by differentiating `apply!`.
 
 """
-The tangents of `of`'s inexact results. Operands: those of `of`, then tangents of the `Active` ones (a tuple of places).
+The tangents of `of`'s inexact results. Operands: those of `of`, then tangents of the `Active` ones
+(a tuple of places).
 """
 struct Pushforward{C,Active,I,O}
     of::C
@@ -15,8 +16,8 @@ function Pushforward(of, active::Tuple)
 end
 
 """
-The cotangents of `of`'s `Active` operands. Operands: those of `of`, then cotangents of its inexact results. As in JAX,
-transposition does not conjugate.
+The cotangents of `of`'s `Active` operands. Operands: those of `of`, then cotangents of its inexact
+results. As in JAX, transposition does not conjugate.
 """
 struct Pullback{C,Active,I,O}
     of::C
@@ -57,7 +58,9 @@ const NO_EXTENSION = "Enzyme.jl is here, but JaxprAD's extension for it did not 
 const NO_ENZYME = "this derivative needs Enzyme.jl, which this Julia does not have; " *
                   "install Enzyme (Julia 1.10 or newer), or name Julia functions for jvp= and vjp="
 
-"`jvp(arguments, tangents)` of the user's as a call: tangents of all inexact arguments in, of all inexact results out."
+"""
+`jvp(arguments, tangents)` of the user's as a call: tangents of all inexact arguments in, of all
+inexact results out."""
 function jvp_call(rule, arguments, result, layout)
     primal, x = slotted(arguments)
     tangent, ẋ = slotted(arguments, isinexact_spec, length(x) + 1)
@@ -65,7 +68,9 @@ function jvp_call(rule, arguments, result, layout)
     Call(rule, (primal, tangent), results, layout, (x..., ẋ...), ẏ)
 end
 
-"`vjp(arguments, cotangents)` of the user's as a call: cotangents of all inexact results in, of all inexact arguments out."
+"""
+`vjp(arguments, cotangents)` of the user's as a call: cotangents of all inexact results in, of all
+inexact arguments out."""
 function vjp_call(rule, arguments, result, layout)
     primal, x = slotted(arguments)
     cotangent, ȳ = slotted(result, isinexact_spec, length(x) + 1)

@@ -1,4 +1,5 @@
-# A request describes a function, its arguments and what to make of it: lines of a key and its value, an empty line, and source code.
+# A request describes a function, its arguments and what to make of it: lines of a key and its
+# value, an empty line, and source code.
 
 struct Description
     values::Dict{String,String}

@@ -26,7 +26,9 @@ struct EnzymeFailed <: JaxprADError
 end
 EnzymeFailed(e::Exception) = EnzymeFailed(string(nameof(typeof(e)), ": ", sprint(showerror, e)))
 
-"Runs work of Enzyme's. Of other exceptions, those of the function that it differentiates, `others` says what they become."
+"""
+Runs work of Enzyme's. Of other exceptions, those of the function that it differentiates, `others`
+says what they become."""
 function by_enzyme(work; others = identity)
     try
         work()

@@ -1,5 +1,6 @@
-# XLA's calls of Julia functions. These use Julia's heap, so they run where a thread that is not Julia's becomes one: Julia 1.9 and later.
-# Before that a request of the control thread's runs them, on addresses that Python tells.
+# XLA's calls of Julia functions. These use Julia's heap, so they run where a thread that is not
+# Julia's becomes one: Julia 1.9 and later. Before that a request of the control thread's runs them,
+# on addresses that Python tells.
 
 const ADOPTS_THREADS = VERSION >= v"1.9"
 
@@ -18,8 +19,8 @@ failure(api, ::Nothing) = C_NULL
 failure(api, text::String) = GC.@preserve text FFI.create_error(api, INTERNAL, pointer(text))
 
 """
-Runs and gives the error's text, if there is one. On a task, for its stack: recursion that runs away is then an error, while on a
-stack that is not Julia's it ends the process.
+Runs and gives the error's text, if there is one. On a task, for its stack: recursion that runs away
+is then an error, while on a stack that is not Julia's it ends the process.
 """
 function outcome(runner::Runner, operands, results)
     task = Task(() -> attempt(runner, operands, results))

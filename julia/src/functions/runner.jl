@@ -38,8 +38,9 @@ function each_item!(r::Runner, operands::Tuple, results::Tuple)
     nothing
 end
 
-# Enzyme's compiler is not made for several threads at once. It runs ahead of the first call; but code whose types are not inferred is
-# compiled while it runs, so a derivative's first run is alone as well.
+# Enzyme's compiler is not made for several threads at once. It runs ahead of the first call; but
+# code whose types are not inferred is compiled while it runs, so a derivative's first run is alone
+# as well.
 const COMPILER = ReentrantLock()
 compiling(work, r::Runner) = r.settled[] ? work() : lock(work, COMPILER)
 compiling(work, r::Runner{<:Derivative}) = by_enzyme(() -> r.settled[] ? work() : lock(work, COMPILER))

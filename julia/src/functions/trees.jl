@@ -68,7 +68,9 @@ tree_text(s::Spec) = string(s)
 tree_text(t::Tuple) = join(["("; map(tree_text, collect(Any, t)); ")"], ' ')
 tree_text(t::NamedTuple) = join(["{"; ["$k $(tree_text(v))" for (k, v) in pairs(t)]; "}"], ' ')
 
-"The leaves of a tree, in order, and the tree with slots in their places; those that `keep` refuses become `nothing`."
+"""
+The leaves of a tree, in order, and the tree with slots in their places; those that `keep` refuses
+become `nothing`."""
 function slotted(tree, keep = _ -> true, first::Int = 1)
     leaves = Spec[]
     place(s::Spec) = keep(s) ? (push!(leaves, s); Slot{first + length(leaves) - 1}()) : nothing

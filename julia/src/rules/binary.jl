@@ -7,8 +7,8 @@ binary(:sub, -; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -t),
 binary(:mul, *; tangents = ((t, y, a, b) -> t * b, (t, y, a, b) -> a * t),
        transpose = (ȳ, a, b) -> islinear(a) ? (ȳ * b, nothing) : (nothing, a * ȳ))
 
-# Integer division truncates; by zero it gives all ones (-1, or the largest unsigned number), and the remainder is the dividend. Divisors
-# that the processor traps on are replaced first.
+# Integer division truncates; by zero it gives all ones (-1, or the largest unsigned number), and
+# the remainder is the dividend. Divisors that the processor traps on are replaced first.
 trapping(b::Signed) = (b == 0) | (b == -1)
 trapping(b::Unsigned) = b == 0
 harmless(b) = ifelse(trapping(b), one(b), b)
@@ -30,7 +30,8 @@ binary(:rem, remainder; domain = T -> isnumber(T) && isordered(T),
 
 @inline power(a, b) = NumberMath.pow(a, b)
 @inline power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
-# Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer exponent 0 gives 0.
+# Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer
+# exponent 0 gives 0.
 function pow_tangent_base(t, y, a, b)
     isinexact(dtype(b)) && return t * (b * a^(b - 1))
     n = astype(b, dtype(a))
@@ -41,7 +42,8 @@ pow_tangent_exponent(t, y, a, b) = t * (log(where_(compare(:eq, a, 0), 1, a)) * 
 binary(:pow, power; accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
        tangents = (pow_tangent_base, pow_tangent_exponent))
 
-# NaN wins over numbers; complex numbers are ordered by real part, then imaginary part. Equal operands share the tangent.
+# NaN wins over numbers; complex numbers are ordered by real part, then imaginary part. Equal
+# operands share the tangent.
 larger(a, b) = max(a, b)
 larger(a::Complex, b::Complex) = isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) >= (real(b), imag(b)) ? a : b
 smaller(a, b) = min(a, b)
@@ -58,7 +60,9 @@ function atan2_tangent((ȧ, ḃ), y, a, b)
     by_a, by_b = ȧ === nothing ? nothing : ȧ * u, ḃ === nothing ? nothing : ḃ * v
     (by_b === nothing ? by_a : by_a === nothing ? -by_b : by_a - by_b) / d
 end
-"(u, v, d) with u/d = b / (a² + b²) and v/d = a / (a² + b²): both over the larger operand, lest squares be infinite or vanish."
+"""
+(u, v, d) with u/d = b / (a² + b²) and v/d = a / (a² + b²): both over the larger operand, lest
+squares be infinite or vanish."""
 function quotients(a, b)
     iscomplex(dtype(a)) && return b, a, square(a) + square(b)
     steep = compare(:gt, abs(a), abs(b))

@@ -1,5 +1,5 @@
-# cholesky: the lower triangular L with L Lᴴ = A, zero above its diagonal. Only A's lower triangle is read, and the real
-# part of its diagonal; where A is not positive definite, L's triangle is NaN.
+# cholesky: the lower triangular L with L Lᴴ = A, zero above its diagonal. Only A's lower triangle
+# is read, and the real part of its diagonal; where A is not positive definite, L's triangle is NaN.
 
 @primitive Cholesky cholesky
 
@@ -13,10 +13,12 @@ evaluate(::Cholesky, x, attrs, types) = each_matrix(types, x[1]) do a
     (tril(failed == 0 ? l : fill!(l, NaN)),)
 end
 
-# The operand X is read as the Hermitian A = tril(X, -1) + tril(X, -1)ᴴ + Re diag X: so a tangent Ẋ, of which nothing need be symmetric, means
-# Ȧ = tril(Ẋ, -1) + tril(Ẋ, -1)ᴴ + Re diag Ẋ. Differentiating L Lᴴ = A and multiplying by L⁻¹ and L⁻ᴴ gives L⁻¹ L̇ + (L⁻¹ L̇)ᴴ = L⁻¹ Ȧ L⁻ᴴ, whose
-# first summand is lower triangular with a real diagonal: it is φ(L⁻¹ Ȧ L⁻ᴴ), φ being the lower triangle with half the diagonal (Murray 2016,
-# Differentiation of the Cholesky decomposition). Cotangents of what is not read are zero, by transposition.
+# The operand X is read as the Hermitian A = tril(X, -1) + tril(X, -1)ᴴ + Re diag X: so a tangent Ẋ,
+# of which nothing need be symmetric, means Ȧ = tril(Ẋ, -1) + tril(Ẋ, -1)ᴴ + Re diag Ẋ.
+# Differentiating L Lᴴ = A and multiplying by L⁻¹ and L⁻ᴴ gives L⁻¹ L̇ + (L⁻¹ L̇)ᴴ = L⁻¹ Ȧ L⁻ᴴ,
+# whose first summand is lower triangular with a real diagonal: it is φ(L⁻¹ Ȧ L⁻ᴴ), φ being the
+# lower triangle with half the diagonal (Murray 2016, Differentiation of the Cholesky
+# decomposition). Cotangents of what is not read are zero, by transposition.
 function jvp(::Cholesky, b, eqn, x, ẋ)
     l, ȧ = apply(:cholesky, Traced(b, x[1])), hermitian(Traced(b, ẋ[1]), true)
     p = solve(l, solve(l, ȧ; lower = true, transpose_a = true, conjugate_a = true); left_side = true, lower = true)

@@ -1,5 +1,6 @@
-# Real and imaginary parts. Transposition does not conjugate: ⟨ȳ, Lẋ⟩ is Re Σ ȳ·Lẋ, so that real and imag, linear over the reals, transpose
-# as well: Re(ȳ · Re z) = Re((ȳ + 0i) z) and Re(ȳ · Im z) = Re((0 - ȳi) z).
+# Real and imaginary parts. Transposition does not conjugate: ⟨ȳ, Lẋ⟩ is Re Σ ȳ·Lẋ, so that real and
+# imag, linear over the reals, transpose as well: Re(ȳ · Re z) = Re((ȳ + 0i) z) and Re(ȳ · Im z) =
+# Re((0 - ȳi) z).
 
 makes_complex(T) = T in (Float32, Float64)
 real_part_dtype(T; attrs...) = real_dtype(T)

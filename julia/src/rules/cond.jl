@@ -35,15 +35,16 @@ function partial_eval(op::Cond, eqn, known)
     early, any(unknown) ? prune(op, with(late; outputs = eqn.outputs[unknown]), trues(count(unknown))) : Equation[]
 end
 
-function keep(op::Cond, eqn, known, depth)
+function partial_eval_saving(op::Cond, eqn, known, depth)
     known[1] || return Equation[], [eqn], Var[]
-    early, late, kept, _ = split_branches((body, waiting) -> keep(body, known[2:end], waiting, depth), eqn, known)
+    early, late, kept, _ = split_branches((body, waiting) -> partial_eval_saving(body, known[2:end], waiting, depth), eqn, known)
     early, [late], kept
 end
 
 """
-The known half of a cond, the half for later, what goes from the one to the other, and which results are not known, being unknown in
-some branch. `split(body, unknown results)` splits a branch as `keep` does."""
+The known half of a cond, the half for later, what goes from the one to the other, and which results
+are not known, being unknown in some branch. `split(body, unknown results)` splits a branch as
+`partial_eval_saving` does."""
 function split_branches(split, eqn, known)
     unknown = falses(length(eqn.outputs))
     for body in eqn[:branches]; unknown = unknown .| .!split(body, unknown).isknown; end

@@ -1,7 +1,8 @@
 # Changes of dtype and of precision.
 
-# As XLA: a float goes to the nearest integer towards zero that fits, NaN to 0; an integer to a narrower one loses its high bits; a bool
-# is what differs from 0; a complex number loses its imaginary part first, for a bool too.
+# As XLA: a float goes to the nearest integer towards zero that fits, NaN to 0; an integer to a
+# narrower one loses its high bits; a bool is what differs from 0; a complex number loses its
+# imaginary part first, for a bool too.
 converted(::Type{T}, x) where {T} = convert(T, x)
 converted(::Type{T}, x::Complex) where {T<:Real} = converted(T, real(x))
 converted(::Type{T}, x::Integer) where {T<:Integer} = x % T
@@ -20,8 +21,9 @@ unary(:convert_element_type, (; dtype) -> converter(dtype_named(dtype)); attribu
       transpose = (ȳ, x; attrs...) -> (astype(ȳ, dtype(x)),))
 
 """
-Rounds the significand to `mantissa_bits` (to even), sends what exceeds the exponent's range to infinity and what falls below it to zero:
-a format with e exponent bits reaches 2^±(2^(e-1) - 1) and has no subnormals here, as in XLA.
+Rounds the significand to `mantissa_bits` (to even), sends what exceeds the exponent's range to
+infinity and what falls below it to zero: a format with e exponent bits reaches 2^±(2^(e-1) - 1) and
+has no subnormals here, as in XLA.
 """
 function rounded_to(x::T, exponent_bits, mantissa_bits) where {T<:AbstractFloat}
     isfinite(x) || return x
@@ -44,7 +46,8 @@ reduce_precision(t; attrs...) = apply(:reduce_precision, t; attrs...)
 unary(:reduce_precision, (; exponent_bits, mantissa_bits) -> x -> rounded_to(x, exponent_bits, mantissa_bits); attributes = (:exponent_bits, :mantissa_bits), domain = isfloat,
       tangents = ((t, y, x; attrs...) -> reduce_precision(t; attrs...),), transpose = (ȳ, x; attrs...) -> (reduce_precision(ȳ; attrs...),))
 
-# The same bits as another dtype. A narrower one adds a last axis, a wider one takes the last axis; the lowest bits come first.
+# The same bits as another dtype. A narrower one adds a last axis, a wider one takes the last axis;
+# the lowest bits come first.
 
 @primitive BitcastConvertType bitcast_convert_type(dtype)
 haszerotangent(::BitcastConvertType) = true

@@ -1,8 +1,10 @@
-# conv_general_dilated: y[n, o, p] = Σ over c, k of x[n, c, p·stride + k·dilation - low] · w[o, c, k], in groups. Bilinear.
+# conv_general_dilated: y[n, o, p] = Σ over c, k of x[n, c, p·stride + k·dilation - low] · w[o, c,
+# k], in groups. Bilinear.
 #
-# `lhs_spec` lists x's batch axis, feature axis and spatial axes, `rhs_spec` w's axes of output and input features and spatial axes,
-# `out_spec` the result's batch, feature and spatial axes. With groups, the g-th part of w's output features meets the g-th part of x's
-# features (`feature_groups`) or of x's batch (`batch_groups`). As XLA's Conv; no window is turned round.
+# `lhs_spec` lists x's batch axis, feature axis and spatial axes, `rhs_spec` w's axes of output and
+# input features and spatial axes, `out_spec` the result's batch, feature and spatial axes. With
+# groups, the g-th part of w's output features meets the g-th part of x's features
+# (`feature_groups`) or of x's batch (`batch_groups`). As XLA's Conv; no window is turned round.
 
 @primitive Convolution conv_general_dilated(strides, low, high, lhs_dilation, rhs_dilation, lhs_spec, rhs_spec, out_spec,
                                             feature_groups, batch_groups, dtype, precision)
@@ -28,7 +30,8 @@ function infer(op::Convolution, types, attrs)
 end
 divides(k, n::Dim) = fld(n, k) * k == n
 
-# One matrix product for each group and each position in the window: places and batch × features, features × output features.
+# One matrix product for each group and each position in the window: places and batch × features,
+# features × output features.
 function evaluate(::Convolution, x, attrs, types)
     T, out = types[1].dtype, Int.(sizes_at(types[1].shape, attrs[:out_spec]))
     A = T === Bool ? Int : accumulator(promote_type(T, eltype(x[1])))
@@ -69,8 +72,8 @@ transpose(::Convolution, b, eqn, ȳ, x) =
 
 swapped(spec) = vcat(spec[2], spec[1], spec[3:end])
 
-# x̄: ȳ dilated by the strides, convolved with w turned round, features exchanged. The groups lie in ȳ's features either way; those
-# of the batch come out in x̄'s features and are moved.
+# x̄: ȳ dilated by the strides, convolved with w turned round, features exchanged. The groups lie in
+# ȳ's features either way; those of the batch come out in x̄'s features and are moved.
 function lhs_cotangent(b, eqn, ȳ, x::TensorType, w)
     lhs, rhs, out, groups = eqn[:lhs_spec], eqn[:rhs_spec], eqn[:out_spec], max(eqn[:feature_groups], eqn[:batch_groups])
     s = slide(eqn.attrs, shape(w))
@@ -82,7 +85,8 @@ function lhs_cotangent(b, eqn, ȳ, x::TensorType, w)
     eqn[:batch_groups] == 1 ? x̄ : regroup(b, x̄, lhs[2], lhs[1], groups)
 end
 
-# w̄: x convolved with ȳ, whose elements stand `strides` apart; batch and features exchanged, and so are their groups.
+# w̄: x convolved with ȳ, whose elements stand `strides` apart; batch and features exchanged, and so
+# are their groups.
 function rhs_cotangent(b, eqn, ȳ, x, w::TensorType)
     any(==(0), shape(ȳ)) && return nothing
     lhs, rhs, out, s = eqn[:lhs_spec], eqn[:rhs_spec], eqn[:out_spec], slide(eqn.attrs, w.shape)

@@ -45,8 +45,9 @@ end
 linear_operands(::CumSum, eqn) = (1,)
 transpose(::CumSum, b, eqn, ȳ, x) = [emit(b, :cumsum, ȳ[1]; axis = eqn[:axis], reverse = !eqn[:reverse])]
 
-# cummax, cummin: the tangent of the latest element that attains the running extremum. Where that is at position p, p is the
-# running maximum of the positions that attain it (running minimum from the end).
+# cummax, cummin: the tangent of the latest element that attains the running extremum. Where that is
+# at position p, p is the running maximum of the positions that attain it (running minimum from the
+# end).
 function jvp(op::Union{CumMax,CumMin}, b, eqn, x, ẋ)
     y, axis, reverse = emit!(b, op, x, eqn.attrs), eqn[:axis], eqn[:reverse]
     n = shape(x[1])[axis+1]
@@ -61,9 +62,9 @@ filled_with_size(b::Builder, type::TensorType, n::Int) = n
 filled_with_size(b::Builder, type::TensorType, n::DimExpr) =
     Traced(b, emit(b, :broadcast_in_dim, emit(b, :dim_size; dim = n, dtype = dtype_name(type.dtype)); shape = type.shape, dims = Int[]))
 
-# cumprod, cumlogsumexp: the scan on pairs (value, tangent), by doubling (Hillis and Steele, 1986): when element i has combined
-# the s elements up to its own, joining it with element i - s makes that 2s. Elements without a partner stay as they are,
-# so no neutral element is needed.
+# cumprod, cumlogsumexp: the scan on pairs (value, tangent), by doubling (Hillis and Steele, 1986):
+# when element i has combined the s elements up to its own, joining it with element i - s makes that
+# 2s. Elements without a partner stay as they are, so no neutral element is needed.
 
 function jvp(op::Union{CumProd,CumLogSumExp}, b, eqn, x, ẋ)
     y, axis, n = emit!(b, op, x, eqn.attrs), eqn[:axis], shape(x[1])[eqn[:axis]+1]
@@ -84,8 +85,8 @@ end
 
 combine_dual(::CumProd, a, ȧ, b, ḃ) = a * b, ȧ * b + a * ḃ
 
-# log(eᵃ + eᵇ) = m + log(eᵃ⁻ᵐ + eᵇ⁻ᵐ) for every finite m, so m = max(a, b) is a constant to further differentiation.
-# Where both are -inf the weights are 0/0 and taken as 0.
+# log(eᵃ + eᵇ) = m + log(eᵃ⁻ᵐ + eᵇ⁻ᵐ) for every finite m, so m = max(a, b) is a constant to further
+# differentiation. Where both are -inf the weights are 0/0 and taken as 0.
 function combine_dual(::CumLogSumExp, a, ȧ, b, ḃ)
     m = apply(:stop_gradient, max(a, b))
     m = where_(apply(:is_finite, m), m, 0)

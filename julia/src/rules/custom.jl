@@ -11,9 +11,12 @@ function infer(op::Custom, types, attrs)
     results_of(attrs[:call])
 end
 evaluate(::Custom, x, attrs, types) = evaluate(attrs[:call], x)
+ismergeable(::Custom) = false
+flatten_call!(::Custom, b, e, x) = flatten_into!(b, e[:call], x)
 
-# A call with operands that are not known yet waits as a whole: split, its parts would have lost the user's rule, which a further
-# derivative needs. Where it comes to be transposed the user's function is itself linear, and no rule says how: its plain body does.
+# A call with operands that are not known yet waits as a whole: split, its parts would have lost the
+# user's rule, which a further derivative needs. Where it comes to be transposed the user's function
+# is itself linear, and no rule says how: its plain body does.
 function transpose(::Custom, b, eqn, ȳ, x)
     linear = Bool[islinear(v) for v in x]
     spread(linear, transpose_inline!(b, eqn[:call], linear, Atom[v for v in x if !islinear(v)], ȳ))

@@ -52,9 +52,9 @@ function transpose(::DotGeneral, b, eqn, ȳ, x)
 end
 
 """
-The cotangent of the linear factor `u` beside the known factor `v`: ȳ times `v`, summed over `v`'s free axes. `second`
-says that `u` is the right operand. The product's axes are batch, `u`'s free axes, then `v`'s contracted axes in their order in
-memory, and are brought into `u`'s order.
+The cotangent of the linear factor `u` beside the known factor `v`: ȳ times `v`, summed over `v`'s
+free axes. `second` says that `u` is the right operand. The product's axes are batch, `u`'s free
+axes, then `v`'s contracted axes in their order in memory, and are brought into `u`'s order.
 """
 function other_factor(b, eqn, ȳ, u, u_contract, u_batch, v, v_contract, v_batch, second)
     u_free, v_free = free_axes(aval(u), u_contract, u_batch), free_axes(aval(v), v_contract, v_batch)
@@ -64,4 +64,26 @@ function other_factor(b, eqn, ȳ, u, u_contract, u_batch, v, v_contract, v_batch
                    lhs_batch = collect(0:length(u_batch)-1), rhs_batch = v_batch, dtype = eqn[:dtype], precision = eqn[:precision])
     perm = inverse_perm(vcat(u_batch, u_free, u_contract[sortperm(v_contract)]))
     cast(b, issorted(perm) ? product : emit(b, :transpose, product; perm = perm), aval(u).dtype)
+end
+
+# A number times an array, as the transposes of inner products are.
+function flatten_call!(op::DotGeneral, b, e, x)
+    k = findfirst(isscalar, x)
+    y, T = k === nothing ? nothing : x[3-k], dtype(e.outputs[1])
+    (k === nothing || T === Bool || !all(a -> dtype(a) === T, x)) && return nothing
+    factor = x[k] isa Literal || isscalar(y) ? x[k] : emit(b, :broadcast_in_dim, x[k]; shape = shape(y), dims = Int[])
+    [emit(b, :mul, factor, y)]
+end
+
+# A product reads its operands fastest where the matrices of the batch lie together, each on its own.
+function wanted_layout(::DotGeneral, e, k)
+    batch = e[(:lhs_batch, :rhs_batch)[k]]
+    vcat(batch, axes_except(aval(e.inputs[k]), batch))
+end
+function with_layouts(::DotGeneral, e, orders, transposed)
+    x, y = e.inputs
+    place(a, axes) = haskey(transposed, a) ? Int[findfirst(==(k), orders[a]) - 1 for k in axes] : axes
+    with(e; inputs = Atom[get(transposed, x, x), get(transposed, y, y)],
+         attrs = merge(e.attrs, Attributes(:lhs_contract => place(x, e[:lhs_contract]), :lhs_batch => place(x, e[:lhs_batch]),
+                                           :rhs_contract => place(y, e[:rhs_contract]), :rhs_batch => place(y, e[:rhs_batch]))))
 end

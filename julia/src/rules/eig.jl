@@ -1,5 +1,6 @@
-# eig: eigenvalues w and vectors of matrices that need not be symmetric: A V = V diag(w), and Uᴴ A = diag(w) Uᴴ for the left ones. Columns have
-# norm 1 and their component of largest magnitude is real, as LAPACK's are.
+# eig: eigenvalues w and vectors of matrices that need not be symmetric: A V = V diag(w), and Uᴴ A =
+# diag(w) Uᴴ for the left ones. Columns have norm 1 and their component of largest magnitude is
+# real, as LAPACK's are.
 
 @primitive Eig eig(left, right, vector_derivatives)
 
@@ -23,7 +24,9 @@ function eigensystem(a::Matrix{<:Real}, left, right)
     re, im_, u, v = LAPACK.geev!(left, right, a)
     complex.(re, im_), unpacked(im_, u), unpacked(im_, v)
 end
-"Of a complex pair of eigenvalues, which come in turn, LAPACK gives the real and the imaginary part of the first one's vector."
+"""
+Of a complex pair of eigenvalues, which come in turn, LAPACK gives the real and the imaginary part
+of the first one's vector."""
 function unpacked(im_, vectors)
     isempty(vectors) && return complex(vectors)
     z = complex(vectors)
@@ -34,8 +37,9 @@ function unpacked(im_, vectors)
     z
 end
 
-# With P = V⁻¹ Ȧ V: ẇ = diag P (Giles 2008). Vectors: the part of V̇ outside their own direction is V (F ∘ P), Fᵢⱼ = 1/(wⱼ - wᵢ), and the two
-# normalisations fix the rest (as JAX does it, jax issue 2748); only where the user has opted in, because eigenvalues must be distinct.
+# With P = V⁻¹ Ȧ V: ẇ = diag P (Giles 2008). Vectors: the part of V̇ outside their own direction is
+# V (F ∘ P), Fᵢⱼ = 1/(wⱼ - wᵢ), and the two normalisations fix the rest (as JAX does it, jax issue
+# 2748); only where the user has opted in, because eigenvalues must be distinct.
 function jvp(op::Eig, b, eqn, x, ẋ)
     left, right = eqn[:left], eqn[:right]
     (left || right) && !eqn[:vector_derivatives] && throw(UnsupportedPrimitive("eig",

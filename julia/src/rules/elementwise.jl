@@ -1,4 +1,5 @@
-# The family of elementwise primitives: one row of data each, see unary.jl, binary.jl, complex.jl, conversion.jl, select.jl, special.jl.
+# The family of elementwise primitives: one row of data each, see unary.jl, binary.jl, complex.jl,
+# conversion.jl, select.jl, special.jl.
 
 """
 An elementwise primitive: its operands have one shape (or are literals) and it is computed number by number.
@@ -8,8 +9,8 @@ An elementwise primitive: its operands have one shape (or are literals) and it i
 - `accepts`: operand dtypes -> whether the primitive is defined for them.
 - `result`: operand dtypes -> result dtype.
 - `tangents`: one an operand, `(t, y, x...) -> ∂y/∂xᵢ · t` on Traced values, linear in the tangent `t`; `missing` where no rule is
-  known; `nothing` in place of the tuple when the result never has a tangent; one function `(ẋ, y, x...) -> ẏ` of all tangents (some
-  `nothing`) where they go together.
+known; `nothing` in place of the tuple when the result never has a tangent; one function `(ẋ, y,
+x...) -> ẏ` of all tangents (some `nothing`) where they go together.
 - `transpose`: `(ȳ, x...) -> (x̄...)` for primitives that can be linear, `nothing` otherwise; linear operands are `Undefined`.
 
 All others take the equation's attributes as keyword arguments.
@@ -57,7 +58,16 @@ const no_rule = missing
 
 name(op::Elementwise) = op.name
 attributes(op::Elementwise) = op.attributes
+iselementwise(op::Elementwise) = true
+iscommutative(op::Elementwise) = op.name in (:add, :mul, :max, :min, :and, :or, :xor, :eq, :ne)
+linear_slots(op::Elementwise, eqn) = op.name === :mul ? (1, 2) : op.name === :div ? (1,) : ()
+cost(op::Elementwise, eqn) = elementwise_cost(op.name)
+
 haszerotangent(op::Elementwise) = op.tangents === nothing
+hasjvp(op::Elementwise) = !haszerotangent(op) && length(underived_operands(op)) != op.arity
+hastranspose(op::Elementwise) = op.transpose !== nothing
+underived_operands(op::Elementwise) =
+    op.tangents isa Tuple ? findall(t -> t === no_rule, collect(Any, op.tangents)) .- 1 : Int[]
 
 function infer(op::Elementwise, types, attrs)
     op.arity in (nothing, length(types)) || infer_error(op, "takes $(op.arity) operands, got $(length(types))")
@@ -82,27 +92,15 @@ function common_shape(op, types)
     common
 end
 
-"""
-    kernel(op, attrs) -> Function
-
-The primitive as a function of numbers. Its result may be wider than the primitive's and is then rounded once."""
 kernel(op::Elementwise, attrs) = isempty(op.attributes) ? op.kernel : op.kernel(; attrs...)
 
-"""
-    isnative(op, dtypes...; attrs...) -> Bool
-
-Whether `kernel(op, attrs)` of these dtypes touches no heap and throws nothing, so that any thread may run it. All elementwise kernels are so;
-`test/math/native.jl` reads it in LLVM's code of each."""
-isnative(op::Primitive, dtypes::DataType...; attrs...) = false
 isnative(op::Elementwise, dtypes::DataType...; attrs...) = true
 
 evaluate(op::Elementwise, x, attrs, types) = [map_numbers(kernel(op, attrs), types[1], works_on_bits(op), x)]
 
-# Float16 and BFloat16 are computed in Float32 and rounded, as XLA's CPU compiler does, but for primitives that look at bits.
+# Float16 and BFloat16 are computed in Float32 and rounded, as XLA's CPU compiler does, but for
+# primitives that look at bits.
 works_on_bits(op) = name(op) in (:nextafter, :reduce_precision)
-working(x) = x
-working(x::Union{Float16,BFloat16}) = Float32(x)
-
 function map_numbers(f, type::TensorType, bits::Bool, x)
     y = Array{type.dtype}(undef, reverse(Int.(type.shape))...)
     broadcast!(bits ? f : (v...) -> f(map(working, v)...), y, x...)

@@ -1,5 +1,6 @@
-# fft: discrete Fourier transforms over the last axes, whose lengths are `fft_lengths`. fft and ifft are complex; rfft keeps, of a real
-# array's transform, the n ÷ 2 + 1 first along the last axis, and irfft is its inverse. All are linear.
+# fft: discrete Fourier transforms over the last axes, whose lengths are `fft_lengths`. fft and ifft
+# are complex; rfft keeps, of a real array's transform, the n ÷ 2 + 1 first along the last axis, and
+# irfft is its inverse. All are linear.
 
 @primitive FourierTransform fft(fft_type, fft_lengths)
 
@@ -40,10 +41,13 @@ function transform_along(f, x::Array, axis)
     reshape(result, ntuple(e -> e == d ? m : size(x, e), ndims(x)))
 end
 
-"The n values of which the first half is given, the others being their mirror images' conjugates; what must be real is taken as real."
+"""
+The n values of which the first half is given, the others being their mirror images' conjugates;
+what must be real is taken as real."""
 hermitian(v, n) = [2k == 0 || 2k == n ? complex(real(v[k+1])) : 2k < n ? v[k+1] : conj(v[n-k+1]) for k in 0:n-1]
 
-# Σⱼ xⱼ e^(± 2πi jk / n) by the smallest prime factor p of n: p transforms of every p-th element, then p terms for each k (Cooley and Tukey 1965).
+# Σⱼ xⱼ e^(± 2πi jk / n) by the smallest prime factor p of n: p transforms of every p-th element,
+# then p terms for each k (Cooley and Tukey 1965).
 function dft(x::Vector{C}, sign) where {C}
     n = length(x)
     p = something(findfirst(p -> n % p == 0, 2:n), n - 1) + 1
@@ -53,8 +57,9 @@ function dft(x::Vector{C}, sign) where {C}
     C[sum(root(q * k) * parts[q+1][k%(n÷p)+1] for q in 0:p-1) for k in 0:n-1]
 end
 
-# Σⱼₖ ȳₖ ωʲᵏ xⱼ is symmetric in j and k, so fft and ifft are their own transposes. With z ↦ Re z, rfft is Re ∑ₖ ȳₖ ωʲᵏ over half the k, which is
-# N · irfft of conj ȳ, where irfft counts every k that has a mirror image twice; irfft the other way round.
+# Σⱼₖ ȳₖ ωʲᵏ xⱼ is symmetric in j and k, so fft and ifft are their own transposes. With z ↦ Re z,
+# rfft is Re ∑ₖ ȳₖ ωʲᵏ over half the k, which is N · irfft of conj ȳ, where irfft counts every k
+# that has a mirror image twice; irfft the other way round.
 function transpose(op::FourierTransform, b, eqn, ȳ, x)
     kind, n, ȳ = eqn[:fft_type], eqn[:fft_lengths], Traced(b, ȳ[1])
     other(v, kind) = apply(:fft, v; fft_type = kind, fft_lengths = n)

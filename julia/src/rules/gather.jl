@@ -6,10 +6,11 @@
 """
 How an array of indices places windows in an operand; what gather and scatter have in common.
 
-The last axis of `indices` holds the start of a window along the operand's axes `map`. Axes `collapsed` and `batching` of the
-operand have window size 1 and no axis in the gathered array (or the updates); its axes `window` run over the rest of the
-window and its other axes over the other axes of `indices`. Along the operand's axes `batching` a window starts at its own
-position along the axes `indices_batching` of `indices`.
+The last axis of `indices` holds the start of a window along the operand's axes `map`. Axes
+`collapsed` and `batching` of the operand have window size 1 and no axis in the gathered array (or
+the updates); its axes `window` run over the rest of the window and its other axes over the other
+axes of `indices`. Along the operand's axes `batching` a window starts at its own position along the
+axes `indices_batching` of `indices`.
 """
 struct Windows
     window::Vector{Int}
@@ -59,9 +60,9 @@ end
 """
     place(w, operand_shape, indices, shape; clip) -> (starts, inside, batch, window)
 
-Positions in memory, from 0. Window `k` starts at `starts[k]` in an operand of that shape (`nothing` where it reaches outside and
-`clip` is false) and its element `j` is `inside[j]` further on; in the gathered array or the updates, of the other shape, it is at
-`batch[k] + window[j]`.
+Positions in memory, from 0. Window `k` starts at `starts[k]` in an operand of that shape (`nothing`
+where it reaches outside and `clip` is false) and its element `j` is `inside[j]` further on; in the
+gathered array or the updates, of the other shape, it is at `batch[k] + window[j]`.
 """
 function place(w::Windows, operand_shape, indices::Array, shape; clip::Bool)
     strides, sizes = row_strides(operand_shape), Int.(w.sizes)
@@ -124,7 +125,9 @@ function transpose(op::Gather, b, eqn, ȳ, x)
     MaybeAtom[scatter(b, :scatter_add, w, zeros_of(b, aval(x[1])), x[2], ȳ[1]; sorted = eqn[:sorted], unique = eqn[:unique]), nothing]
 end
 
-"The gather of windows, zero where they reach outside in the mode `fill`: the linear map whose transpose is `scatter_add`."
+"""
+The gather of windows, zero where they reach outside in the mode `fill`: the linear map whose
+transpose is `scatter_add`."""
 gather(b::Builder, w::Windows, operand::Atom, indices::Atom; sorted, unique) =
     emit(b, :gather, operand, indices; offset_dims = w.window, collapsed_slice_dims = w.collapsed, start_index_map = w.map,
          operand_batching_dims = w.batching, start_indices_batching_dims = w.indices_batching, slice_sizes = w.sizes,

@@ -6,6 +6,7 @@
 
 ischeap(::Union{Iota,Constant,DimSize}) = true
 haszerotangent(::Union{Iota,Constant,DimSize}) = true
+isfree(::Constant) = true
 
 function infer(op::Iota, types, attrs)
     T, type = dtype_named(attrs[:dtype]), TensorType(dtype_named(attrs[:dtype]), Shape(attrs[:shape]))
@@ -30,7 +31,9 @@ evaluate(::DimSize, x, attrs, types) = attrs[:dim] isa Int ? [fill(wrapped(types
 required_attributes(::Constant) = ()
 declared_attributes(::Constant, attrs, types) = merge(attrs, Attributes(:type => types[1]))
 
-"The arrays behind constants given by `ref`, in Julia's order of dimensions; whoever evaluates a Program puts them here."
+"""
+The arrays behind constants given by `ref`, in Julia's order of dimensions; whoever evaluates a
+Program puts them here."""
 const CONSTANTS = Dict{String,Array}()
 
 function infer(op::Constant, types, attrs)

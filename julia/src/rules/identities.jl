@@ -1,18 +1,11 @@
-# Algebraic identities of single primitives, used by `optimize`. None changes a value by more than the sign of a zero.
+# Algebraic identities of single primitives, used by `optimize`. None changes a value by more than
+# the sign of a zero.
 
-"""
-    simplify(op, eqn, x, definition) -> Atom or Vector{Equation} or nothing
-
-What may stand for a one-result equation of `op` with operands `x`: an atom, or equations of which the last binds the result;
-`definition(a)` is the equation that binds `a`, or `nothing`. Gives `nothing` when there is nothing better."""
-simplify(op::Primitive, eqn, x, definition) = nothing
 function simplify(op::Elementwise, eqn, x, definition)
     identity = get(IDENTITIES, op.name, nothing)
     identity === nothing ? nothing : identity(eqn, x, definition)
 end
 
-isvalue(a, number) = a isa Literal && a.value == number
-iszero_literal(a) = a isa Literal && iszero(a.value)
 function defined_by(name::Symbol, definition, a)
     e = definition(a)
     e !== nothing && JaxprAD.name(e.op) === name ? e : nothing
@@ -94,5 +87,7 @@ function factors_exchanged(e)
 end
 exchanged(e, transposed) = with(e; inputs = reverse(e.inputs), outputs = transposed.outputs, attrs = merge(e.attrs, Attributes(
     :lhs_contract => e[:rhs_contract], :rhs_contract => e[:lhs_contract], :lhs_batch => e[:rhs_batch], :rhs_batch => e[:lhs_batch])))
+
+linear_slots(::Union{BroadcastInDim,Reshape,ReduceSum}, eqn) = (1,)
 
 simplify(::ReduceSum, eqn, x, definition) = isempty(eqn[:axes]) ? x[1] : nothing

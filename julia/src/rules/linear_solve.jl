@@ -1,10 +1,11 @@
-# User-given linear maps: x with A x = b by the user's solver (jax.lax.custom_linear_solve), and a linear map with the user's transpose
-# (jax.custom_derivatives.linear_call).
+# User-given linear maps: x with A x = b by the user's solver (jax.lax.custom_linear_solve), and a
+# linear map with the user's transpose (jax.custom_derivatives.linear_call).
 
 @primitive LinearSolve custom_linear_solve(consts, matvec, vecmat, solve, transpose_solve)
 @primitive LinearCall linear_call(residuals, call, transpose)
 
-# Operands: what matvec, vecmat, solve and transpose_solve close over, `consts` of each, and b. Results: x, and what else solve tells.
+# Operands: what matvec, vecmat, solve and transpose_solve close over, `consts` of each, and b.
+# Results: x, and what else solve tells.
 
 const SOLVE_PARTS = (:matvec, :vecmat, :solve, :transpose_solve)
 
@@ -100,3 +101,10 @@ function transpose(op::LinearCall, b, eqn, ȳ, x)
     x̄ = emit!(b, op, Atom[x[1:r]..., cotangents...], Attributes(:residuals => r, :call => eqn[:transpose], :transpose => eqn[:call]))
     vcat(nothings(r), Vector{MaybeAtom}(x̄))
 end
+
+# The solver is what runs.
+function flatten_call!(::LinearSolve, b, e, x)
+    ranges = operand_ranges(e.attrs, length(x))
+    flatten_into!(b, e[:solve], vcat(x[ranges.solve], x[ranges.b]))
+end
+flatten_call!(::LinearCall, b, e, x) = flatten_into!(b, e[:call], x)

@@ -1,5 +1,6 @@
-# lu: P A = L U by partial pivoting. LU holds U in its upper triangle and, below the diagonal, L, whose diagonal of ones is not stored;
-# row i was exchanged with row pivots[i]; permutation lists the rows of P A as rows of A. All from 0.
+# lu: P A = L U by partial pivoting. LU holds U in its upper triangle and, below the diagonal, L,
+# whose diagonal of ones is not stored; row i was exchanged with row pivots[i]; permutation lists
+# the rows of P A as rows of A. All from 0.
 
 @primitive LU lu
 @primitive PivotsToPermutation lu_pivots_to_permutation(size)
@@ -29,8 +30,9 @@ function permutation_of(pivots, size)
     rows
 end
 
-# With L⁻¹ P Ȧ U⁻¹ = F: L̇ = L tril(F, -1), U̇ = triu(F) U, as L⁻¹ L̇ is strictly lower and U̇ U⁻¹ upper triangular (de Hoog, Anderssen, Lukas
-# 2011, Differentiation of matrix functionals using triangular factorization). A tall L and a wide U are made square with the identity.
+# With L⁻¹ P Ȧ U⁻¹ = F: L̇ = L tril(F, -1), U̇ = triu(F) U, as L⁻¹ L̇ is strictly lower and U̇ U⁻¹
+# upper triangular (de Hoog, Anderssen, Lukas 2011, Differentiation of matrix functionals using
+# triangular factorization). A tall L and a wide U are made square with the identity.
 function jvp(op::LU, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)
     lu, permutation, ȧ = (Traced(b, v) for v in (y[1], y[3], ẋ[1]))

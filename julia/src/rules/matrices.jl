@@ -47,7 +47,9 @@ function positions(x::Traced, op::Symbol, k = 0)
 end
 lower_triangle(x::Traced, k = 0) = where_(positions(x, :ge, -k), x, 0)
 upper_triangle(x::Traced, k = 0) = where_(positions(x, :le, -k), x, 0)
-"The Hermitian matrix of which a triangle is given: the other is its adjoint, and the diagonal's imaginary part does not count."
+"""
+The Hermitian matrix of which a triangle is given: the other is its adjoint, and the diagonal's
+imaginary part does not count."""
 function hermitian(x::Traced, lower::Bool)
     h = where_(positions(x, lower ? :ge : :le), x, adjointed(x))
     iscomplex(dtype(x)) ? where_(positions(x, :eq), astype(real(x), dtype(x)), h) : h

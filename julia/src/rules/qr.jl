@@ -1,6 +1,7 @@
-# qr: Q with orthonormal columns and upper triangular R with Q R = A, by Householder reflections: Q is all of them (full_matrices) or as
-# many columns as R needs. R's diagonal may have any sign, as in LAPACK. With pivoting Q R is A with its columns in the order of a third
-# result (from 0), in which R's diagonal falls.
+# qr: Q with orthonormal columns and upper triangular R with Q R = A, by Householder reflections: Q
+# is all of them (full_matrices) or as many columns as R needs. R's diagonal may have any sign, as
+# in LAPACK. With pivoting Q R is A with its columns in the order of a third result (from 0), in
+# which R's diagonal falls.
 
 @primitive OrthogonalTriangular qr(pivoting, full_matrices)
 
@@ -27,9 +28,11 @@ function evaluate(::OrthogonalTriangular, x, attrs, types)
     end
 end
 
-# For square or tall A with the thin Q: with D = Qᴴ Ȧ R⁻¹ and Ω its strictly lower part less that part's adjoint, plus i Im diag D, which is the
-# antihermitian part that keeps Ṙ triangular with real diagonal: Q̇ = Ȧ R⁻¹ + Q (Ω - D), Ṙ = (D - Ω) R (Townsend, Differentiating the QR
-# decomposition). For wide A = [A₁ A₂], Q R₁ = A₁ is square, and R₂ = Qᴴ A₂. Pivots are locally constant: A is taken in their order.
+# For square or tall A with the thin Q: with D = Qᴴ Ȧ R⁻¹ and Ω its strictly lower part less that
+# part's adjoint, plus i Im diag D, which is the antihermitian part that keeps Ṙ triangular with
+# real diagonal: Q̇ = Ȧ R⁻¹ + Q (Ω - D), Ṙ = (D - Ω) R (Townsend, Differentiating the QR
+# decomposition). For wide A = [A₁ A₂], Q R₁ = A₁ is square, and R₂ = Qᴴ A₂. Pivots are locally
+# constant: A is taken in their order.
 function jvp(op::OrthogonalTriangular, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)
     q, r, a, ȧ = (Traced(b, v) for v in (y[1], y[2], x[1], ẋ[1]))
@@ -62,8 +65,9 @@ function thin_qr_tangent(q, r, ȧ)
     matmul(q, Ω - d) + ȧr⁻¹, matmul(d - Ω, r)
 end
 
-# The other columns of a product of n reflections Q = I - W T Wᴴ are fixed by its first n: with blocks of n and m - n rows and columns and
-# Z = Q₂₁ (Q₁₁ - I)⁻¹, Q̇₂ = Q̇₁ Zᴴ - (Q₁ + Q₂ Z) (Q̇₂₁ - Z Q̇₁₁)ᴴ (arXiv 2409.13374, equations 32 and 33).
+# The other columns of a product of n reflections Q = I - W T Wᴴ are fixed by its first n: with
+# blocks of n and m - n rows and columns and Z = Q₂₁ (Q₁₁ - I)⁻¹, Q̇₂ = Q̇₁ Zᴴ - (Q₁ + Q₂ Z) (Q̇₂₁ -
+# Z Q̇₁₁)ᴴ (arXiv 2409.13374, equations 32 and 33).
 function complement_tangent(q, q̇₁, n)
     m = shape(q)[end]
     q₁, q₂ = part(q, -1, 0, n), part(q, -1, n, m)

@@ -1,4 +1,5 @@
-# Reductions of each window that slides over an array; the padding is the neutral element. Windows as in windows.jl.
+# Reductions of each window that slides over an array; the padding is the neutral element. Windows
+# as in windows.jl.
 
 for (type, title, f, neutral) in [(:ReduceWindowSum, :reduce_window_sum, +, zero), (:ReduceWindowMax, :reduce_window_max, max, typemin),
                                   (:ReduceWindowMin, :reduce_window_min, min, typemax)]
@@ -42,15 +43,17 @@ function transpose(::ReduceWindowSum, b, eqn, ȳ, x)
           window_dilation = s.dilation)]
 end
 
-# The tangent of an extremum is that of the element that attains it, the first one of equals (unlike reduce_max, whose equals share).
+# The tangent of an extremum is that of the element that attains it, the first one of equals (unlike
+# reduce_max, whose equals share).
 function jvp(op::Union{ReduceWindowMax,ReduceWindowMin}, b, eqn, x, ẋ)
     select = op isa ReduceWindowMax ? :ge : :le
     emit!(b, op, x, eqn.attrs), emits(b, :select_and_gather_add, Atom[ẋ[1], x[1]]; select = select, eqn.attrs...)
 end
 
-# select_and_gather_add: for each window of `operand` the element of `values` at its extremum; zero where that is in the padding.
-# select_and_scatter_add: the transpose; each place's cotangent is added at its window's extremum. Both are linear in the first operand
-# and constant almost everywhere in the second.
+# select_and_gather_add: for each window of `operand` the element of `values` at its extremum; zero
+# where that is in the padding. select_and_scatter_add: the transpose; each place's cotangent is
+# added at its window's extremum. Both are linear in the first operand and constant almost
+# everywhere in the second.
 
 @primitive SelectAndGather select_and_gather_add(select, window, strides, low, high, base_dilation, window_dilation)
 @primitive SelectAndScatter select_and_scatter_add(select, window, strides, low, high)
@@ -78,7 +81,9 @@ function infer(op::Selection, types, attrs)
     [TensorType(operand.dtype, result)]
 end
 
-"Calls `found(place, index)` for each window: the index, in the padded array, of the extremum. `nothing` stands for `start`."
+"""
+Calls `found(place, index)` for each window: the index, in the padded array, of the extremum.
+`nothing` stands for `start`."""
 function extrema_of_windows(found, select, keys::Array, s::Slide, out, start)
     prefers = select === :ge ? (>=) : (<=)
     windows = [view(LinearIndices(keys), reached(s, position, out)...) for position in positions(s)]
@@ -93,7 +98,8 @@ function extrema_of_windows(found, select, keys::Array, s::Slide, out, start)
 end
 worst(select, T) = convert(T, select === :ge ? -Inf : Inf)
 
-# XLA's reduction begins with the neutral element, so an infinite one that is no better leaves the tangent zero.
+# XLA's reduction begins with the neutral element, so an infinite one that is no better leaves the
+# tangent zero.
 function evaluate(::SelectAndGather, x, attrs, types)
     T, s, y = types[1].dtype, sliding(attrs), fill!(uninitialized(types[1]), 0)
     isempty(y) && return [y]
@@ -114,7 +120,8 @@ function evaluate(::SelectAndScatter, x, attrs, types)
     [rounded(T, padded(total, 0, back))]
 end
 
-# Gaps in the operand are filled with what no window prefers; JAX has no transpose for gaps in the window either.
+# Gaps in the operand are filled with what no window prefers; JAX has no transpose for gaps in the
+# window either.
 function transpose(::SelectAndGather, b, eqn, ȳ, x)
     s, type = sliding(eqn.attrs), aval(x[1])
     all(==(1), s.dilation) ||

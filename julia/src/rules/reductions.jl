@@ -14,6 +14,7 @@ end
 const LogicalReduction = Union{ReduceAnd,ReduceOr,ReduceXor}
 const Reduction = Union{ReduceSum,ReduceProd,ReduceMax,ReduceMin,LogicalReduction}
 
+isreduction(::Reduction) = true
 haszerotangent(::LogicalReduction) = true
 linear_operands(::ReduceSum, eqn) = (1,)
 
@@ -33,9 +34,6 @@ function reduced(op, x::TensorType, axes)
 end
 "Julia's dimensions for JAX's axes of an array."
 julia_dims(x::AbstractArray, axes) = Tuple(ndims(x) - k for k in axes)
-
-# Half precision accumulates in single, as in XLA.
-accumulator(T::DataType) = T === Float16 || T === BFloat16 ? Float32 : T
 
 function evaluate(op::Reduction, x, attrs, types)
     isempty(attrs[:axes]) && return [copy(x[1])]

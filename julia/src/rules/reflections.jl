@@ -1,5 +1,6 @@
-# Values without derivatives, in JAX as here: schur, and Householder reflections H = I - scale v vᴴ, with v 1 at some place and 0 above it. LAPACK
-# keeps what is below that place under a result's diagonal.
+# Values without derivatives, in JAX as here: schur, and Householder reflections H = I - scale v vᴴ,
+# with v 1 at some place and 0 above it. LAPACK keeps what is below that place under a result's
+# diagonal.
 
 @primitive Hessenberg hessenberg
 @primitive Schur schur(vectors)
@@ -13,7 +14,8 @@ const Underived = Union{Hessenberg,Schur,TridiagonalForm,Reflections,PivotedRefl
 hasjvp(::Underived) = false
 jvp(op::Underived, b, eqn, x, ẋ) = throw(UnsupportedPrimitive(string(name(op)), "has no derivative rule, in JAX neither", eqn.source))
 
-# A = Q H Qᴴ with H zero below its first subdiagonal. There the result holds the reflections that make up Q, with their scales.
+# A = Q H Qᴴ with H zero below its first subdiagonal. There the result holds the reflections that
+# make up Q, with their scales.
 function infer(op::Hessenberg, types, attrs)
     x = types[1]
     [x, TensorType(x.dtype, Dim[batch_shape(x)..., known_order(op, x) - 1])]
@@ -27,7 +29,8 @@ function known_order(op, x)
 end
 evaluate(::Hessenberg, x, attrs, types) = each_matrix(a -> LAPACK.gehrd!(1, size(a, 1), a), types, x[1])
 
-# A = Q T Qᴴ with T tridiagonal, for a hermitian A of which one triangle is read: the reflections, T's diagonal and the one beside it, the scales.
+# A = Q T Qᴴ with T tridiagonal, for a hermitian A of which one triangle is read: the reflections,
+# T's diagonal and the one beside it, the scales.
 function infer(op::TridiagonalForm, types, attrs)
     x = types[1]
     n, R = known_order(op, x), real_dtype(x.dtype)
@@ -54,7 +57,8 @@ function reflection_count(op, x)
 end
 evaluate(::Reflections, x, attrs, types) = each_matrix(a -> isempty(a) ? (a, similar(a, 0)) : LAPACK.geqrf!(a), types, x[1])
 
-# The same with columns exchanged so that R's diagonal falls; those whose entry in the second operand is not 0 come first. Orders are from 1.
+# The same with columns exchanged so that R's diagonal falls; those whose entry in the second
+# operand is not 0 come first. Orders are from 1.
 function infer(op::PivotedReflections, types, attrs)
     x, order = types
     k = reflection_count(op, x)
@@ -73,7 +77,8 @@ function evaluate(::PivotedReflections, x, attrs, types)
     end
 end
 
-# A = Z T Zᴴ with T upper triangular; of a real matrix, with blocks of two rows on the diagonal for complex eigenvalues.
+# A = Z T Zᴴ with T upper triangular; of a real matrix, with blocks of two rows on the diagonal for
+# complex eigenvalues.
 function infer(op::Schur, types, attrs)
     check_square(op, types[1])
     fill(types[1], attrs[:vectors] ? 2 : 1)

@@ -2,18 +2,9 @@
 
 @primitive Remat remat(body, barrier)
 
-results_of(p::Program) = TensorType[aval(a) for a in p.outputs]
-
 function infer(op::Remat, types, attrs)
     check_operands(op, attrs[:body], types)
     results_of(attrs[:body])
-end
-
-"Throws unless the operands fit a body's inputs."
-function check_operands(op, body::Program, types)
-    expected = TensorType[aval(v) for v in body.inputs]
-    expected == types ||
-        infer_error(op, "the body takes ($(join(map(type_text, expected), ", "))), the operands are ($(join(map(type_text, types), ", ")))")
 end
 
 evaluate(::Remat, x, attrs, types) = evaluate(attrs[:body], x)
@@ -25,22 +16,20 @@ function jvp(op::Remat, b, eqn, x, ẋ)
     y[1:m], spread(has, y[m+1:end])
 end
 
-isactive(ẋ) = Bool[t !== nothing for t in ẋ]
-given(ẋ) = Atom[t for t in ẋ if t !== nothing]
-
 """
-The known results are computed at once, and of the values in between those that the user's policy allows to be kept; what is unknown
-repeats the rest from the operands when it is needed."""
+The known results are computed at once, and of the values in between those that the user's policy
+allows to be kept; what is unknown repeats the rest from the operands when it is needed."""
 function partial_eval(op::Remat, eqn, known)
-    early, late, _ = keep(op, eqn, known, -1)
+    early, late, _ = partial_eval_saving(op, eqn, known, -1)
     computed = VarSet(v for e in early for v in e.outputs)
     unknown = Bool[!(v in computed) for v in eqn.outputs]
     early, any(unknown) ? prune(op, only_one(late), unknown) : Equation[]
 end
 
-# An outer checkpoint asks its own policy alone. The known half is inlined: nothing of it has to be computed twice.
-function keep(op::Remat, eqn, known, depth)
-    split = keep(eqn[:body], known, falses(length(eqn.outputs)), depth + 1)
+# An outer checkpoint asks its own policy alone. The known half is inlined: nothing of it has to be
+# computed twice.
+function partial_eval_saving(op::Remat, eqn, known, depth)
+    split = partial_eval_saving(eqn[:body], known, falses(length(eqn.outputs)), depth + 1)
     b = Builder(Equation[], eqn.source)
     y = inline!(b, unwrapped(split.known, 0), eqn.inputs[known])
     m = length(y) - split.residuals
@@ -57,6 +46,11 @@ function bind_results!(equations, y, wanted)
     equations
 end
 
+ismergeable(::Remat) = false
+# Without a barrier a checkpoint asks for nothing at run time.
+inlined_body(::Remat, eqn) = eqn[:barrier] ? nothing : unwrapped(eqn[:body], 0)
+flatten_call!(::Remat, b, e, x) = flatten_into!(b, e[:body], x)
+
 function transpose(op::Remat, b, eqn, ȳ, x)
     linear = Bool[islinear(v) for v in x]
     body = transpose(eqn[:body], linear, isactive(ȳ))
@@ -71,8 +65,9 @@ function prune(op::Remat, eqn, used)
     [Equation(op, eqn.inputs[needed], eqn.outputs[used], attrs, eqn.source)]
 end
 
-# saveable: an identity on a value that the policies of some checkpoints around it allow to be kept: of those at `levels`, the innermost
-# being 0. As with JAX's checkpoint_name, a tangent is not marked.
+# saveable: an identity on a value that the policies of some checkpoints around it allow to be kept:
+# of those at `levels`, the innermost being 0. As with JAX's checkpoint_name, a tangent is not
+# marked.
 
 @primitive Saveable saveable(levels)
 
@@ -85,12 +80,12 @@ end
 evaluate(::Saveable, x, attrs, types) = map(copy, x)
 jvp(op::Saveable, b, eqn, x, ẋ) = emit!(b, op, x, eqn.attrs), ẋ
 transpose(::Saveable, b, eqn, ȳ, x) = ȳ
-keep(::Saveable, eqn, known, depth) =
+flatten_call!(::Saveable, b, e, x) = x
+partial_eval_saving(::Saveable, eqn, known, depth) =
     !all(known) ? (Equation[], [eqn], Var[]) : depth in eqn[:levels] ? ([eqn], Equation[], eqn.outputs) : ([eqn], [eqn], Var[])
 
-"The body of a checkpoint without it: marks inside of `depth` others too no longer count it."
+"The body of a checkpoint without it: `saveable` inside of `depth` others too no longer counts it."
 unwrapped(p::Program, depth) = with(p; equations = Equation[unwrapped(e.op, e, depth) for e in p.equations])
-unwrapped(op::Primitive, e, depth) = map_bodies(p -> unwrapped(p, depth), e)
 unwrapped(op::Remat, e, depth) = map_bodies(p -> unwrapped(p, depth + 1), e)
 function unwrapped(op::Saveable, e, depth)
     levels = Int[l > depth ? l - 1 : l for l in e[:levels] if l != depth]

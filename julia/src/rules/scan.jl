@@ -51,7 +51,7 @@ function jvp(op::Scan, b, eqn, x, ẋ)
     end
     n = length(body.inputs)
     # Each residual of the body is kept for every step.
-    forward_body = simplified(accumulated(forward_body, forward_body.inputs[n+1:end]))
+    forward_body = simplified(preaccumulate(forward_body, forward_body.inputs[n+1:end]))
     primal_inputs = operand_parts(eqn.attrs, forward_body.inputs[1:n])
     tangents = forward_body.inputs[n+1:end]
     nc, nk = count(active_consts), count(active_carry)
@@ -79,7 +79,7 @@ function partial_eval(op::Scan, eqn, known)
     known_consts, known_carry, known_xs = operand_parts(eqn.attrs, known)
     # Constants and slices are there in any case.
     free = vcat(trues(count(known_consts)), falses(count(known_carry)), trues(count(known_xs)))
-    split = packed(fewer_residuals(split, free), free)
+    split = compact_residuals(split, free)
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     carries, ys = result_parts(eqn.attrs, eqn.outputs)
     known_ys = split.isknown[eqn[:carry]+1:end]
@@ -111,7 +111,9 @@ function partial_eval(op::Scan, eqn, known)
     vcat(hoisted, isempty(early.outputs) ? Equation[] : [early]), isempty(late.outputs) ? Equation[] : [late]
 end
 
-"The split of the body, and which operands are known in it: a carry whose next value is unknown is unknown from the start."
+"""
+The split of the body, and which operands are known in it: a carry whose next value is unknown is
+unknown from the start."""
 function settled(split_body, eqn, known)
     consts, carry, xs = operand_parts(eqn.attrs, known)
     while true
@@ -124,13 +126,14 @@ function settled(split_body, eqn, known)
 end
 
 # What is kept of each trip is stacked, and the loop runs again with its stacks.
-function keep(op::Scan, eqn, known, depth)
+function partial_eval_saving(op::Scan, eqn, known, depth)
     hoisted, eqn, known = hoist_invariants(eqn, known)
     if !isempty(hoisted)
-        parts = vcat([keep(e.op, e, trues(length(e.inputs)), depth) for e in hoisted], [keep(op, eqn, known, depth)])
+        parts = vcat([partial_eval_saving(e.op, e, trues(length(e.inputs)), depth) for e in hoisted],
+                     [partial_eval_saving(op, eqn, known, depth)])
         return Tuple(reduce(vcat, part) for part in zip(parts...))
     end
-    split, known = settled((body, known, waiting) -> keep(body, known, waiting, depth), eqn, known)
+    split, known = settled((body, known, waiting) -> partial_eval_saving(body, known, waiting, depth), eqn, known)
     known_consts, known_carry, _ = operand_parts(eqn.attrs, known)
     body, kept = split.unknown, split.residuals
     stacks = Var[Var(stacked(eqn[:length], aval(v))) for v in body.inputs[1:kept]]
@@ -141,13 +144,17 @@ function keep(op::Scan, eqn, known, depth)
     isempty(early.outputs) ? Equation[] : [early], [late], stacks
 end
 
-"The operand that a residual simply is (a constant or an xs of the known scan), or nothing: it must be stacked."
+"""
+The operand that a residual simply is (a constant or an xs of the known scan), or nothing: it must
+be stacked."""
 function residual_source(inputs, consts, carries, residual)
     k = findfirst(v -> v === residual, inputs)
     k === nothing || consts < k <= consts + carries ? nothing : k
 end
 
-"Moves what depends on known constants alone in front of the loop: otherwise it would be computed and stacked every trip."
+"""
+Moves what depends on known constants alone in front of the loop: otherwise it would be computed and
+stacked every trip."""
 function hoist_invariants(eqn, known)
     body, c = eqn[:body], eqn[:consts]
     invariant = vcat(known[1:c], falses(length(known) - c))
@@ -217,4 +224,13 @@ function distinct_results(op::Scan, eqn)
     length(kept) == length(results) && return eqn, eachindex(results)
     body = with(eqn[:body]; outputs = results[kept])
     with(eqn; outputs = eqn.outputs[kept], attrs = scan_attrs(eqn, body, eqn[:consts], m)), [findfirst(==(k), kept) for k in first_]
+end
+
+function hoist_invariants!(::Scan, hoisted, e)
+    e[:length] > 1 || return e
+    consts, carry, xs = operand_parts(e.attrs, e.inputs)
+    body, values = without_invariants!(hoisted, e[:body], consts)
+    isempty(values) && return e
+    with(e; inputs = vcat(consts, values, carry, xs),
+         attrs = scan_attrs(e.attrs, body, length(consts) + length(values), length(carry)))
 end

@@ -122,8 +122,9 @@ function transpose(op::Scatter, b, eqn, ȳ, x)
     MaybeAtom[x̄, nothing, islinear(x[3]) ? gathered(b, eqn, ȳ[1], x[2]) : nothing]
 end
 
-# scatter_min, scatter_max: an element's tangent is the mean over all that attain its value, the operand included. JAX weights
-# the same contenders alike; here their number comes from one scatter_add over the operand.
+# scatter_min, scatter_max: an element's tangent is the mean over all that attain its value, the
+# operand included. JAX weights the same contenders alike; here their number comes from one
+# scatter_add over the operand.
 
 function jvp(op::Union{ScatterMin,ScatterMax}, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)

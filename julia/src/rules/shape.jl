@@ -4,6 +4,7 @@
 
 linear_operands(::BroadcastInDim, eqn) = (1,)
 ischeap(::BroadcastInDim) = true
+fill_literal(::BroadcastInDim, eqn) = eqn.inputs[1] isa Literal ? eqn.inputs[1] : nothing
 
 function infer(op::BroadcastInDim, types, attrs)
     x, shape, dims = types[1], Shape(attrs[:shape]), attrs[:dims]
@@ -35,6 +36,8 @@ linear_operands(::Reshape, eqn) = (1,)
 infer(op::Reshape, types, attrs) =
     size_of(types[1].shape) == size_of(attrs[:shape]) ? [TensorType(types[1].dtype, Shape(attrs[:shape]))] :
     infer_error(op, "$(type_text(types[1])) cannot take the shape $(attrs[:shape])")
+
+isfree(::Reshape) = true
 
 @primitive Squeeze squeeze(dims)
 linear_operands(::Squeeze, eqn) = (1,)

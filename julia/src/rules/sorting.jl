@@ -51,7 +51,8 @@ function jvp(op::Sort, b, eqn, x, ẋ)
     sorted, MaybeAtom[t === nothing ? nothing : take_along(b, t, order, dim; unique = true) for t in ẋ]
 end
 
-# top_k: the k greatest elements along an axis, greatest first, and where they stand; the earlier of equals first.
+# top_k: the k greatest elements along an axis, greatest first, and where they stand; the earlier of
+# equals first.
 
 @primitive TopK top_k(k, axis)
 

@@ -1,5 +1,6 @@
-# Special functions. Those without vectors are computed in Float64 and rounded; the methods are textbook series (src/math), with limits in
-# accuracy of a few units in the last place of Float64 unless said otherwise.
+# Special functions. Those without vectors are computed in Float64 and rounded; the methods are
+# textbook series (src/math), with limits in accuracy of a few units in the last place of Float64
+# unless said otherwise.
 
 # Were it not inlined, a call of a function of any number of arguments would box them.
 special(f) = (@inline in_double(x...) = f(map(Float64, x)...); in_double)

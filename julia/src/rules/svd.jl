@@ -1,5 +1,5 @@
-# svd: singular values s, descending, and with compute_uv orthonormal columns U and rows Vᴴ with U diag(s) Vᴴ = A; square U and Vᴴ with
-# full_matrices. U and V are fixed up to common phases.
+# svd: singular values s, descending, and with compute_uv orthonormal columns U and rows Vᴴ with U
+# diag(s) Vᴴ = A; square U and Vᴴ with full_matrices. U and V are fixed up to common phases.
 
 @primitive SingularValues svd(full_matrices, compute_uv)
 
@@ -24,9 +24,11 @@ evaluate(::SingularValues, x, attrs, types) = each_matrix(types, x[1]) do a
     s, u, vᴴ
 end
 
-# With P = Uᴴ Ȧ V and Fᵢⱼ = 1 / (sⱼ² - sᵢ²) off the diagonal, 0 on it: ṡ = Re diag P, U̇ = U (F ∘ (P S + S Pᴴ) + ½ diag((P - Pᴴ) / s)),
-# V̇ = V (F ∘ (S P + Pᴴ S)), plus what leaves the span: (1 - U Uᴴ) Ȧ V / s for tall A, (1 - V Vᴴ) Ȧᴴ U / s for wide (Giles 2008, 3.2; the
-# diagonal, nonzero for complex A only, is in Wan and Zhang 2019). A zero s gives no diagonal term; equal ones make F infinite, as in JAX.
+# With P = Uᴴ Ȧ V and Fᵢⱼ = 1 / (sⱼ² - sᵢ²) off the diagonal, 0 on it: ṡ = Re diag P, U̇ = U (F ∘ (P
+# S + S Pᴴ) + ½ diag((P - Pᴴ) / s)), V̇ = V (F ∘ (S P + Pᴴ S)), plus what leaves the span: (1 - U
+# Uᴴ) Ȧ V / s for tall A, (1 - V Vᴴ) Ȧᴴ U / s for wide (Giles 2008, 3.2; the diagonal, nonzero for
+# complex A only, is in Wan and Zhang 2019). A zero s gives no diagonal term; equal ones make F
+# infinite, as in JAX.
 function jvp(op::SingularValues, b, eqn, x, ẋ)
     m, n = shape(x[1])[end-1:end]
     eqn[:compute_uv] && eqn[:full_matrices] && m != n &&

@@ -1,5 +1,5 @@
-# threefry2x32: the hash behind JAX's random bits, of a key and a counter of two 32-bit words each; 20 rounds (Salmon, Moraes, Dror, Shaw
-# 2011, Parallel random numbers: as easy as 1, 2, 3).
+# threefry2x32: the hash behind JAX's random bits, of a key and a counter of two 32-bit words each;
+# 20 rounds (Salmon, Moraes, Dror, Shaw 2011, Parallel random numbers: as easy as 1, 2, 3).
 
 @primitive Threefry threefry2x32
 

@@ -1,5 +1,5 @@
-# triangular_solve: X with op(A) X = B (left_side) or X op(A) = B, where op transposes (transpose_a) and conjugates (conjugate_a) the
-# lower or upper triangle of A. Linear in B.
+# triangular_solve: X with op(A) X = B (left_side) or X op(A) = B, where op transposes (transpose_a)
+# and conjugates (conjugate_a) the lower or upper triangle of A. Linear in B.
 
 @primitive TriangularSolve triangular_solve(left_side, lower, transpose_a, conjugate_a, unit_diagonal)
 
@@ -21,7 +21,8 @@ function evaluate(::TriangularSolve, x, attrs, types)
     end
 end
 
-# Ẋ = op(A)⁻¹ (Ḃ - op(Ȧ) X), Ȧ being the part of A's tangent that is read. (Giles 2008, An extended collection of matrix derivative results.)
+# Ẋ = op(A)⁻¹ (Ḃ - op(Ȧ) X), Ȧ being the part of A's tangent that is read. (Giles 2008, An extended
+# collection of matrix derivative results.)
 function jvp(op::TriangularSolve, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)
     ẋ[1] === nothing || (ẋ = [ẋ[1], add_maybe(b, ẋ[2], (-action(Traced(b, ẋ[1]), Traced(b, y[1]), eqn)).atom)])

@@ -1,5 +1,5 @@
-# tridiagonal_solve: X with A X = B for the A that has `diagonal`, `lower` below it (whose first number is not read) and `upper` above it (whose
-# last is not). Linear in B.
+# tridiagonal_solve: X with A X = B for the A that has `diagonal`, `lower` below it (whose first
+# number is not read) and `upper` above it (whose last is not). Linear in B.
 
 @primitive TridiagonalSolve tridiagonal_solve
 

@@ -1,6 +1,8 @@
-# Elementwise primitives of one operand. Tangents: (t, y, x) -> dy/dx · t. All are holomorphic where complex numbers are accepted.
+# Elementwise primitives of one operand. Tangents: (t, y, x) -> dy/dx · t. All are holomorphic where
+# complex numbers are accepted.
 
-# Kernels are heap-free and never throw, so that native code can use them: a Program's NaN is data, and no thread may meet an exception.
+# Kernels are heap-free and never throw, so that native code can use them: a Program's NaN is data,
+# and no thread may meet an exception.
 
 unary(:neg, -; tangents = ((t, y, x) -> -t,), transpose = (ȳ, x) -> (-ȳ,))
 unit(x) = sign(x)
@@ -28,7 +30,8 @@ unary(:log2, NumberMath.log2; domain = isinexact, tangents = ((t, y, x) -> t / (
 unary(:expm1, NumberMath.expm1; domain = isinexact, tangents = ((t, y, x) -> t * exp(x),))
 unary(:log1p, NumberMath.log1p; domain = isinexact, tangents = ((t, y, x) -> t / (x + 1),))
 
-# 1 - x², a primitive since the product (1 - x)(1 + x), which is exact where x² is near 1, has a derivative that cancels where x is near 0.
+# 1 - x², a primitive since the product (1 - x)(1 + x), which is exact where x² is near 1, has a
+# derivative that cancels where x is near 0.
 unary(:one_minus_square, NumberMath.one_minus_square; tangents = ((t, y, x) -> t * (-2 * x),))
 one_minus_square(x::Traced) = apply(:one_minus_square, x)
 # 1 + z² = 1 - (iz)².
@@ -47,8 +50,9 @@ unary(:atan, NumberMath.atan; domain = isinexact, tangents = ((t, y, x) -> t / o
 unary(:sinh, NumberMath.sinh; domain = isinexact, tangents = ((t, y, x) -> t * cosh(x),))
 unary(:cosh, NumberMath.cosh; domain = isinexact, tangents = ((t, y, x) -> t * sinh(x),))
 unary(:asinh, NumberMath.asinh; domain = isinexact, tangents = ((t, y, x) -> t * asinh_slope(x),))
-# Two roots: of negative real parts x² - 1 has the other one, of large numbers it is infinite, and near 1 it has few digits. In x + 1 a
-# complex number on the cut would lose the sign of its imaginary part, -0.
+# Two roots: of negative real parts x² - 1 has the other one, of large numbers it is infinite, and
+# near 1 it has few digits. In x + 1 a complex number on the cut would lose the sign of its
+# imaginary part, -0.
 unary(:acosh, NumberMath.acosh; domain = isinexact, tangents = ((t, y, x) -> t * (rsqrt(x - 1) * rsqrt(x - -1)),))
 unary(:atanh, NumberMath.atanh; domain = isinexact, tangents = ((t, y, x) -> t / one_minus_square(x),))
 
@@ -104,10 +108,12 @@ unary(:clz, leading_zeros; domain = isinteger_dtype)
 unary(:copy, identity; domain = isanything, tangents = ((t, y, x) -> apply(:copy, t),), transpose = (ȳ, x) -> (apply(:copy, ȳ),))
 unary(:stop_gradient, identity; domain = isanything)
 
-# Keeps what stands before it from being moved or merged past it: the identity on any number of operands of any types.
+# Keeps what stands before it from being moved or merged past it: the identity on any number of
+# operands of any types.
 @primitive OptimizationBarrier optimization_barrier
 infer(::OptimizationBarrier, types, attrs) = copy(types)
 evaluate(::OptimizationBarrier, x, attrs, types) = map(copy, x)
+flatten_call!(::OptimizationBarrier, b, e, x) = x
 jvp(op::OptimizationBarrier, b, eqn, x, ẋ) = emit!(b, op, x), barrier_present(b, ẋ)
 transpose(::OptimizationBarrier, b, eqn, ȳ, x) = barrier_present(b, ȳ)
 function barrier_present(b, atoms)

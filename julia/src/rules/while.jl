@@ -39,7 +39,7 @@ function jvp(op::While, b, eqn, x, ẋ)
         active_carry = has
     end
     n, k, m = length(body_consts), count(active_consts), length(carry)
-    body = accumulated(body, body.inputs[n+m+1:end])        # as in a scan
+    body = preaccumulate(body, body.inputs[n+m+1:end])        # as in a scan
     inputs, outputs = body.inputs, body.outputs
     woven = with(body; inputs = vcat(inputs[1:n], inputs[n+m+1:n+m+k], inputs[n+1:n+m], inputs[n+m+k+1:end]))
     tangent_types = Var[Var(aval(v)) for (v, a) in zip(carry, active_carry) if a]
@@ -62,7 +62,8 @@ function partial_eval(op::While, eqn, known)
     cond_inputs = used_inputs(dce(eqn[:cond]))
     decided = all(vcat(cond_known, carry_known)[cond_inputs])
     decided && any(carry_known) || return Equation[], [eqn]
-    # The known carries run alone first; the others need them at every trip, so the whole loop runs again, later.
+    # The known carries run alone first; the others need them at every trip, so the whole loop runs
+    # again, later.
     cond_consts, body_consts, carry = loop_parts(eqn.attrs, eqn.inputs)
     body = select_outputs(eqn[:body], carry_known)
     early_body = copy_program(with(body; inputs = body.inputs[vcat(consts_known, carry_known)]))
@@ -90,6 +91,14 @@ function prune(op::While, eqn, used)
     cond = with(eqn[:cond]; inputs = eqn[:cond].inputs[vcat(cond_consts, needed)])
     [Equation(op, eqn.inputs[vcat(cond_consts, kept_consts, needed)], eqn.outputs[needed],
               while_attrs(eqn, length(cond_consts), count(kept_consts), cond, trimmed), eqn.source)]
+end
+
+function hoist_invariants!(::While, hoisted, e)
+    cond_consts, body_consts, carry = loop_parts(e.attrs, e.inputs)
+    body, values = without_invariants!(hoisted, e[:body], body_consts)
+    isempty(values) && return e
+    with(e; inputs = vcat(cond_consts, body_consts, values, carry),
+         attrs = while_attrs(e.attrs, length(cond_consts), length(body_consts) + length(values), e[:cond], body))
 end
 
 # ---- loops with a known or bounded trip count become scans, which run backwards
@@ -123,7 +132,9 @@ end
 
 const MIRRORED = Dict(:gt => :lt, :ge => :le, :lt => :gt, :le => :ge)
 
-"Trips that one comparison allows: a carry that starts at a literal, grows by a literal, and is compared with a literal."
+"""
+Trips that one comparison allows: a carry that starts at a literal, grows by a literal, and is
+compared with a literal."""
 function counted_trips(eqn, comparison)
     comparison === nothing && return nothing
     op, (a, b) = name(comparison.op), length(comparison.inputs) == 2 ? comparison.inputs : (nothing, nothing)

@@ -1,8 +1,9 @@
 # Windows that slide over an array: what convolutions and windowed reductions have in common.
 
 """
-How a window slides, one entry an axis: `base - 1` gaps are put between the array's elements and `low` and `high` around them (cutting off
-where negative); the window's own elements stand `dilation` apart, and it moves by `strides`.
+How a window slides, one entry an axis: `base - 1` gaps are put between the array's elements and
+`low` and `high` around them (cutting off where negative); the window's own elements stand
+`dilation` apart, and it moves by `strides`.
 """
 struct Slide
     window::Shape
@@ -29,9 +30,10 @@ places(op, n::Dim, window::Dim, stride) = window == 1 && stride == 1 ? n :
     throw(UnsupportedPrimitive(string(name(op)), "a window of size $window slides over an axis of unknown size $n", ""))
 
 """
-The padding with which the transpose slides over the cotangent, whose elements then stand `strides` apart: element i of the array meets
-element k of the window at place p where p·stride + k·dilation = i·base + low, so that the window, turned round, begins at
-extent - 1 - low before the cotangent and reaches just far enough.
+The padding with which the transpose slides over the cotangent, whose elements then stand `strides`
+apart: element i of the array meets element k of the window at place p where p·stride + k·dilation =
+i·base + low, so that the window, turned round, begins at extent - 1 - low before the cotangent and
+reaches just far enough.
 """
 function padding_back(s::Slide, shape, places)
     low = extent(s) .- s.low .- 1

@@ -3,7 +3,7 @@
 using JaxprAD: FFI
 using JaxprAD.FFI: FFIApi, FFIApiVersion, FFIBuffer, FFICallFrame, FFIList, FFIAttributes, FFIErrorCreate, FFIMetadata, FFIExtension,
     FFIMetadataExtension
-include("fake_api.jl")
+include("../support/fake_api.jl")
 
 "The last message given to XLA's Error_Create."
 const MESSAGE = Ref("")

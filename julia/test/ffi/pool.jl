@@ -2,7 +2,7 @@
 
 using JaxprAD: FFI, parallel_for
 using JaxprAD.FFI: FFIApi, FFINumThreads, FFISchedule, FFICallFrame, FFIErrorDestroy
-include("fake_api.jl")
+include("../support/fake_api.jl")
 
 const TASKS = FFISchedule[]
 const THREADS, FAILS_AFTER, DESTROYED = Ref(4), Ref(typemax(Int)), Ref(0)

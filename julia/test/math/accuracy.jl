@@ -1,6 +1,6 @@
 # Number functions against MPFR: within the documented bounds over all arguments, special ones included.
 
-include("ulps.jl")
+include("../support/ulps.jl")
 
 @testset "$name" for (name, _, _, _, single, double) in FUNCTIONS
     for (T, bound) in ((Float32, single), (Float64, double))

@@ -41,7 +41,9 @@ along_features(l) = isempty(l.space) || (l.made[3] == 1 && l.made[1] > 1)
 
 # ---- as products of matrices
 
-"How to make products of it, and of which layout: the equation's, or one with the weights rearranged; nothing where no way suits."
+"""
+How to make products of it, and of which layout: the equation's, or one with the weights rearranged;
+nothing where no way suits."""
 function planned_products(s::Frame, e, T)
     for plan_for in (tile_plan, image_plan), f in (e, with_made_together(s, e))
         l = conv_layout(f)
@@ -68,15 +70,14 @@ end
 
 # ---- as products of tiles
 
-"The plan to take products of tiles: of x what lies inside is copied, `block` places along the first axis at a time, `room` elements."
+"""
+The plan to take products of tiles: of x what lies inside is copied, `block` places along the first
+axis at a time, `room` elements."""
 struct TilePlan
     inner::Routines.Inner
     block::Int
     room::Int
 end
-
-# The copy has about so many elements, and never more than that.
-const COPY, LARGEST_COPY = 1 << 17, 1 << 19
 
 inner_of(l) = l.batch[2] < l.features[2] ? Routines.BatchInner() : Routines.FeaturesInner()
 
@@ -88,8 +89,8 @@ function tile_plan(l, T)
     met * sizeof(T) <= TILED_BYTES || return nothing
     others = Routines.inner(kind, l)[1] * prod(Int[Routines.reach(a) for a in l.space[2:end]])
     reached(places) = others * ((places - 1) * a.stride + (a.window - 1) * a.dilation + 1)
-    reached(1) <= LARGEST_COPY || return nothing
-    block = max(1, searchsortedlast([reached(places) for places in 1:a.places], COPY))
+    reached(1) <= LARGEST_IMAGE_COPY || return nothing
+    block = max(1, searchsortedlast([reached(places) for places in 1:a.places], IMAGE_COPY))
     TilePlan(kind, block, reached(block))
 end
 
@@ -106,7 +107,9 @@ function convolve!(p::TilePlan, s::Frame, m::Memory, from, weights, l)
     end
 end
 
-"`f(area, k, chunks)` writes the k-th of so many chunks of a convolution, each with so many bytes of the workspace."
+"""
+`f(area, k, chunks)` writes the k-th of so many chunks of a convolution, each with so many bytes of
+the workspace."""
 function in_chunks(f, s::Frame, l, most, bytes)
     g = s.generator
     work = l.batch[1] * l.groups[1] * l.made[1] * l.features[1] * prod(Int[a.window * a.places for a in l.space])
@@ -120,9 +123,6 @@ function in_chunks(f, s::Frame, l, most, bytes)
 end
 
 # ---- as products by BLAS
-
-# The matrix of a block has about so many numbers.
-const IMAGE_MATRIX = 1 << 17
 
 "The convolution as a product of matrices, or nothing where it is too small or its arrays do not lie so."
 function image_plan(l, T)

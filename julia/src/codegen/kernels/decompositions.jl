@@ -51,10 +51,3 @@ function emit_step!(::TridiagonalSolve, s::Frame, e)
         call!(s, Routines.tridiagonal_solve!, lapack_pointer(A, :gtsv), area, to, from..., work..., batches, n, columns)
     end
 end
-
-# The solver is what runs.
-function flatten_equation!(::LinearSolve, b, e, x)
-    ranges = operand_ranges(e.attrs, length(x))
-    flatten_call!(b, e[:solve], vcat(x[ranges.solve], x[ranges.b]))
-end
-flatten_equation!(::LinearCall, b, e, x) = flatten_call!(b, e[:call], x)

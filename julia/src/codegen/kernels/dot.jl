@@ -1,11 +1,5 @@
-# dot_general: matrix products by tiles in registers or by BLAS, those with a vector by several rows at a time, the smallest as loops.
-
-# Multiplications up to which loops are no slower than calls; up to which they are Enzyme's own; and above which several threads pay.
-const TINY_PRODUCT, SMALL_PRODUCT, LARGE_PRODUCT = 200, 8_000, 2_000_000
-# The right operand's bytes up to which it stays in a cache while the rows pass, so that nothing is gained from BLAS's packing it.
-const TILED_BYTES = 1 << 18
-# Rows from which on it pays to rearrange the right operand for tiles.
-const REARRANGED_ROWS = 8
+# dot_general: matrix products by tiles in registers or by BLAS, those with a vector by several rows
+# at a time, the smallest as loops.
 
 "How the matrices of a product are multiplied, if not in loops."
 abstract type MatrixProduct end
@@ -28,7 +22,8 @@ function product_kind(s::Frame, e)
     x, y, T = e.inputs[1], e.inputs[2], dtype(e.outputs[1])
     left, right = axis_groups(x, e[:lhs_contract], e[:lhs_batch]), axis_groups(y, e[:rhs_contract], e[:rhs_batch])
     m, n, k = extent(x, left[2]), extent(y, right[2]), extent(x, left[3])
-    T <: LinearAlgebra.BlasFloat && dtype(x) === dtype(y) === T && m * n * k > (s.generator.plain ? SMALL_PRODUCT : TINY_PRODUCT) || return nothing
+    T <: LinearAlgebra.BlasFloat && dtype(x) === dtype(y) === T &&
+        m * n * k > largest_looped_product(s.generator.target) || return nothing
     isreal_ = T <: Union{Float32,Float64}
     min(m, n) == 1 && return isreal_ && k > 1 && (m > 1 ? goes_by_rows(x, left, y, right) : n > 1 && goes_by_rows(y, right, x, left)) ? VectorProduct() : nothing
     isreal_ && n * k * sizeof(T) <= TILED_BYTES && (lies(y, right[2]) == 1 || m >= REARRANGED_ROWS) && return TileProduct()
@@ -77,7 +72,9 @@ function loop_order(x, y, e, m, n)
     rhs_flipped ? (:batch, :lhs, :sum, :rhs) : (:batch, :lhs, :rhs, :sum)
 end
 
-"Whether an operand's axes lie in the order (batch, contracted, free), and not in that of (batch, free, contracted)."
+"""
+Whether an operand's axes lie in the order (batch, contracted, free), and not in that of (batch,
+free, contracted)."""
 function is_flipped(v::Atom, contract, batch)
     free = free_axes(aval(v), contract, batch)
     in_order(axes) = issorted(k for k in axes if sizes(v)[k+1] != 1)

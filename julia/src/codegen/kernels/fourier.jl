@@ -1,6 +1,7 @@
 # fft.
 
-# What transforms look up, for as long as any kernel lives: e^(± 2πi j / n), Bluestein's chirps and their transforms.
+# What transforms look up, for as long as any kernel lives: e^(± 2πi j / n), Bluestein's chirps and
+# their transforms.
 const FOURIER_TABLES = Dict{Any,Vector}()
 fourier_table(make, kind, C, n, sign) = pointer(get!(() -> make()::Vector{C}, FOURIER_TABLES, (kind, C, n, sign)))
 

@@ -20,8 +20,8 @@ end
 """
     window_start(nest, w, operand_sizes, indices, along; checked) -> (condition, start)
 
-Where the window at `along` (the axes of `indices` but its last) starts in the operand, moved inside; and, if `checked`, whether that was
-needless, else `true`."""
+Where the window at `along` (the axes of `indices` but its last) starts in the operand, moved
+inside; and, if `checked`, whether that was needless, else `true`."""
 function window_start(n::Nest, w::Windows, operand_sizes, indices::Atom, along; checked)
     # No window is read that does not fit in at all.
     room = max.(operand_sizes .- Int.(w.sizes), 0)

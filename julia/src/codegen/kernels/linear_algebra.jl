@@ -16,8 +16,8 @@ end
 with_fortran(f, s::Frame, wanted::Tuple...) = with_arrays(f, s, (UInt8, Routines.FORTRAN_ARGUMENTS), wanted...)
 
 """
-What LAPACK answers when asked how much room it needs: `ask(area, work, rwork, iwork)` calls a routine with -1 for their lengths.
-Gives the three lengths."""
+What LAPACK answers when asked how much room it needs: `ask(area, work, rwork, iwork)` calls a
+routine with -1 for their lengths. Gives the three lengths."""
 function room_needed(ask, ::Type{T}) where {T}
     area, work, rwork, iwork = zeros(UInt8, Routines.FORTRAN_ARGUMENTS), zeros(T, 1), zeros(real(T), 1), zeros(BlasInt, 1)
     GC.@preserve area work rwork iwork ask(map(pointer, (area, work, rwork, iwork))...)

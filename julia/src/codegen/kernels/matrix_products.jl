@@ -1,6 +1,8 @@
 # dot_general as products of stacks of matrices, by the routines that `product_kind` chose.
 
-"An operand as a stack of matrices: extents, and distances of neighbours, along (batch, free axes, contracted axes)."
+"""
+An operand as a stack of matrices: extents, and distances of neighbours, along (batch, free axes,
+contracted axes)."""
 struct MatrixStack
     memory::Memory
     extents::NTuple{3,Int}
@@ -25,8 +27,7 @@ ordered(::VectorProduct, a, b) = a.extents[2] == 1 ? (b, a) : (a, b)
 # Bytes of each thread for what Fortran takes by reference.
 argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
-# How many parts the rows may be cut into. Memory is slow to give less than this of a row of columns that lie together, in bytes.
-const SHORTEST_STRETCH = 2048
+# How many parts the rows may be cut into.
 most_parts(::MatrixProduct, a) = a.extents[2]
 most_parts(::VectorProduct, a) = a.steps[3] == 1 ? a.extents[2] : max(1, a.extents[2] * sizeof(a.memory.type.dtype) ÷ SHORTEST_STRETCH)
 # Multiplications from which on several threads pay; those with a vector wait for memory.

@@ -1,8 +1,9 @@
 # Windowed reductions and selections.
 
 """
-One axis along which windows slide, as routines see it: place p of `places` and position k of `window` meet element
-(p · stride + k · dilation - low) / base of `elements`, if there is one. Neighbours are so far apart in the results and in the operand."""
+One axis along which windows slide, as routines see it: place p of `places` and position k of
+`window` meet element (p · stride + k · dilation - low) / base of `elements`, if there is one.
+Neighbours are so far apart in the results and in the operand."""
 function sliding_axes(s::Slide, x_sizes, y_sizes)
     x_strides, y_strides = row_strides(x_sizes), row_strides(y_sizes)
     Tuple(Routines.Axis(y_sizes[k], Int(s.window[k]), x_sizes[k], s.strides[k], s.dilation[k], s.base[k], Int(s.low[k]), y_strides[k], x_strides[k])

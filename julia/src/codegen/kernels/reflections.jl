@@ -1,4 +1,5 @@
-# Householder reflections: qr and its parts, the reductions to Hessenberg and to tridiagonal form; as linear_algebra.jl.
+# Householder reflections: qr and its parts, the reductions to Hessenberg and to tridiagonal form;
+# as linear_algebra.jl.
 
 function emit_step!(::OrthogonalTriangular, s::Frame, e)
     x, (q, r) = e.inputs[1], e.outputs

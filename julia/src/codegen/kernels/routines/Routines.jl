@@ -1,8 +1,9 @@
 """
     Routines
 
-What kernels call rather than write out: functions over memory, compiled once for each element type. They allocate nothing, throw nothing
-and call nothing of Julia's runtime. Arrays are row-major; sizes, strides and positions count elements, from 0.
+What kernels call rather than write out: functions over memory, compiled once for each element type.
+They allocate nothing, throw nothing and call nothing of Julia's runtime. Arrays are row-major;
+sizes, strides and positions count elements, from 0.
 """
 module Routines
 
@@ -17,7 +18,8 @@ using ..JaxprAD: stored, working, accumulator, precedes, total_order
 """
     @vector for i in a:b … end
 
-A loop whose trips do not depend on each other, for LLVM to make vectors of. (`@simd` counts trips with a check that throws.)"""
+A loop whose trips do not depend on each other, for LLVM to make vectors of. (`@simd` counts trips
+with a check that throws.)"""
 macro vector(loop)
     variable, range = loop.args[1].args
     quote

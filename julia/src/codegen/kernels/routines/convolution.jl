@@ -1,8 +1,9 @@
 # Convolutions as loops.
 
 """
-How a convolution lies in memory. Batch, groups, features and output features: how many and how far apart neighbours are in x, w and y;
-`space` lists the spatial axes, for each the distance of neighbours in w too."""
+How a convolution lies in memory. Batch, groups, features and output features: how many and how far
+apart neighbours are in x, w and y; `space` lists the spatial axes, for each the distance of
+neighbours in w too."""
 struct Layout{N}
     space::NTuple{N,Axis}
     w_space::NTuple{N,Int}
@@ -12,7 +13,8 @@ struct Layout{N}
     made::NTuple{3,Int}         # count, step in w, in y
 end
 
-# For each group, batch, window position, feature: y's row along output features or along the last spatial axis, whichever lies together.
+# For each group, batch, window position, feature: y's row along output features or along the last
+# spatial axis, whichever lies together.
 @noinline function convolve!(y::Ptr{A}, x::Ptr{T}, w::Ptr{T}, l::Layout, along_features::Bool) where {A,T}
     for g in 0:l.groups[1]-1, b in 0:l.batch[1]-1
         yb = y + (g * l.groups[4] + b * l.batch[3]) * sizeof(A)

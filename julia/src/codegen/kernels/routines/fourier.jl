@@ -1,5 +1,6 @@
-# Fourier transforms along the middle axis of three, by Stockham's self-sorting passes: with n = r m, pass after pass combines r numbers that
-# are m apart into neighbours (Van Loan 1992, Computational frameworks for the fast Fourier transform, 1.7), lines side by side.
+# Fourier transforms along the middle axis of three, by Stockham's self-sorting passes: with n = r
+# m, pass after pass combines r numbers that are m apart into neighbours (Van Loan 1992,
+# Computational frameworks for the fast Fourier transform, 1.7), lines side by side.
 #
 # `roots` holds e^(± 2πi j / n) for j < n.
 
@@ -18,7 +19,9 @@ end
     isodd(length(radices)) ? passes!(y, spare, x, roots, radices, along, along, after) : passes!(spare, y, x, roots, radices, along, along, after)
 end
 
-"The first pass from x to y, the next on to `other`, and so forth. What is left to do are transforms of length n, `side` of them side by side."
+"""
+The first pass from x to y, the next on to `other`, and so forth. What is left to do are transforms
+of length n, `side` of them side by side."""
 passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, ::Tuple{}, total, n, side) where {C} = nothing
 @noinline function passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, radices::Tuple, total, n, side) where {C}
     r = radices[1]
@@ -85,8 +88,9 @@ end
 end
 
 """
-Lengths with large prime factors, by Bluestein's convolution: as jk = (j² + k² - (k-j)²)/2, the sum is cₖ Σⱼ (xⱼ cⱼ) c̄ₖ₋ⱼ with cⱼ = e^(± πi j²/n)
-(Bluestein 1970), done in length m ≥ 2n - 1. `chirp` holds c, `filter` the transform of its conjugate over m; a, b, spare hold m numbers each."""
+Lengths with large prime factors, by Bluestein's convolution: as jk = (j² + k² - (k-j)²)/2, the sum
+is cₖ Σⱼ (xⱼ cⱼ) c̄ₖ₋ⱼ with cⱼ = e^(± πi j²/n) (Bluestein 1970), done in length m ≥ 2n - 1. `chirp`
+holds c, `filter` the transform of its conjugate over m; a, b, spare hold m numbers each."""
 @noinline function chirp_transform!(y::Ptr{C}, x::Ptr{C}, a::Ptr{C}, b::Ptr{C}, spare::Ptr{C}, chirp::Ptr{C}, filter::Ptr{C}, roots::Ptr{C}, radices::R,
                                     m::Int, before::Int, along::Int, after::Int) where {C,R<:Tuple}
     for l in 0:before-1, i in 0:after-1
@@ -105,7 +109,9 @@ Lengths with large prime factors, by Bluestein's convolution: as jk = (j² + k²
     end
 end
 
-"Lines of n numbers of which the first half is given, the others being mirror images; what must be real is taken as real."
+"""
+Lines of n numbers of which the first half is given, the others being mirror images; what must be
+real is taken as real."""
 @noinline function complete_lines!(y::Ptr{C}, x::Ptr{C}, lines::Int, n::Int) where {C}
     half = (n >> 1) + 1
     for l in 0:lines-1, k in 0:n-1

@@ -1,11 +1,14 @@
-# Convolutions as products of matrices: the elements of x that each place meets are laid out as the rows (or columns) of a matrix, for a block
-# of places at a time (Chellapilla, Puri, Simard 2006, High performance convolutional neural networks for document processing).
+# Convolutions as products of matrices: the elements of x that each place meets are laid out as the
+# rows (or columns) of a matrix, for a block of places at a time (Chellapilla, Puri, Simard 2006,
+# High performance convolutional neural networks for document processing).
 
 """
-How a convolution becomes a product. The matrix of x's elements has `taken` numbers for each place: `x_steps` tells how far apart the window's
-neighbours along each spatial axis are among them, `feature_step` features; `features_inside` whether they lie together for each place.
-`w_transposed`: w holds all its numbers for an output feature together, or else all output features together; neighbours on the other side are
-`w_apart`. Likewise `y_transposed` and `y_apart`. `block`: how many places along the first axis at a time."""
+How a convolution becomes a product. The matrix of x's elements has `taken` numbers for each place:
+`x_steps` tells how far apart the window's neighbours along each spatial axis are among them,
+`feature_step` features; `features_inside` whether they lie together for each place. `w_transposed`:
+w holds all its numbers for an output feature together, or else all output features together;
+neighbours on the other side are `w_apart`. Likewise `y_transposed` and `y_apart`. `block`: how many
+places along the first axis at a time."""
 struct ImagePlan{N}
     taken::Int
     x_steps::NTuple{N,Int}
@@ -63,7 +66,9 @@ function lay_out!(matrix::Ptr{T}, x::Ptr{T}, l, p, space, rows) where {T}
     end
 end
 
-"Copies a run of features for each place and position in the window, or, if it is one feature, a run of places."
+"""
+Copies a run of features for each place and position in the window, or, if it is one feature, a run
+of places."""
 @inline lay_out_axes!(matrix::Ptr{T}, x::Ptr{T}, ::Tuple{}, ::Tuple{}, place, number, run) where {T} = copy_run!(matrix, x, run[1], run[3] * number, run[2])
 @noinline function lay_out_axes!(matrix::Ptr{T}, x::Ptr{T}, axes::Tuple, steps::Tuple, place, number, run) where {T}
     a, apart = axes[1], place * count_places(Base.tail(axes))

@@ -1,5 +1,6 @@
-# Factorizations of batches of matrices. Programs hold them row after row, LAPACK takes them column after column; half precision is computed
-# in single. Where LAPACK gives up, or numbers are infinite or NaN that it would not end with, the results are NaN.
+# Factorizations of batches of matrices. Programs hold them row after row, LAPACK takes them column
+# after column; half precision is computed in single. Where LAPACK gives up, or numbers are infinite
+# or NaN that it would not end with, the results are NaN.
 
 "The rows × columns matrix at `from` for LAPACK."
 @inline function take!(to::Ptr{A}, from::Ptr, rows, columns, f = identity) where {A}
@@ -39,7 +40,8 @@ end
     end
 end
 
-# A row-major lower triangle is a column-major upper one: of A as LAPACK sees it, Aᵀ = conj(A), it makes U with Uᴴ U = Aᵀ, and L = Uᵀ.
+# A row-major lower triangle is a column-major upper one: of A as LAPACK sees it, Aᵀ = conj(A), it
+# makes U with Uᴴ U = Aᵀ, and L = Uᵀ.
 @noinline function cholesky!(f::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, x::Ptr{T}, w::Ptr{A}, batches::Int, n::Int) where {T,A}
     for k in 0:batches-1
         to = nth(y, k, n * n)
@@ -142,8 +144,8 @@ end
         end
     end
 end
-# Of a real matrix LAPACK tells the eigenvalues' real and imaginary parts apart, and of a conjugate pair, which come in turn, the real and the
-# imaginary part of the first one's vector.
+# Of a real matrix LAPACK tells the eigenvalues' real and imaginary parts apart, and of a conjugate
+# pair, which come in turn, the real and the imaginary part of the first one's vector.
 @inline give_values!(to::Ptr, w::Ptr{<:Complex}, parts, n) = give_vector!(to, w, n)
 @inline function give_values!(to::Ptr{C}, w::Ptr{<:RealElement}, parts, n) where {C}
     for j in 0:n-1

@@ -1,6 +1,9 @@
-# Products of a matrix and a vector, several rows at a time: what is read of the vector, or of the result, serves all of them.
+# Products of a matrix and a vector, several rows at a time: what is read of the vector, or of the
+# result, serves all of them.
 
-"y[i] = Σ a[i, j] x[j] for so many rows and columns; rows are `apart`, columns lie together, and so do y and x."
+"""
+y[i] = Σ a[i, j] x[j] for so many rows and columns; rows are `apart`, columns lie together, and so
+do y and x."""
 @noinline function multiply_vector!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int, apart::Int) where {T}
     i = 0
     while i + 4 <= rows
@@ -49,8 +52,9 @@ end
 @inline sum_of(x::NTuple{W,T}) where {W,T<:Number} = sum_of(ntuple(k -> x[k] + x[k+W÷2], Val(W ÷ 2)))
 
 """
-y[j] = Σ x[i] a[i, j], likewise, from the last row to the first: where both products of one matrix take turns, as in a gradient and in
-conjugate gradients, each finds in the cache the rows that the one before met last."""
+y[j] = Σ x[i] a[i, j], likewise, from the last row to the first: where both products of one matrix
+take turns, as in a gradient and in conjugate gradients, each finds in the cache the rows that the
+one before met last."""
 @noinline function multiply_vector_left!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int, apart::Int) where {T}
     @vector for j in 0:columns-1
         put!(y, zero(T), j)

@@ -1,4 +1,5 @@
-# Where along the middle axis of three the extremum is: the first of equals, and the first NaN before all. `best` holds `after` numbers.
+# Where along the middle axis of three the extremum is: the first of equals, and the first NaN
+# before all. `best` holds `after` numbers.
 
 @noinline function arg_extremum!(beats::F, y::Ptr{I}, x::Ptr{T}, best::Ptr{T}, before::Int, along::Int, after::Int) where {F,I,T}
     for b in 0:before-1

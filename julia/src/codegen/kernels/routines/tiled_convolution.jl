@@ -1,12 +1,16 @@
-# Convolutions as products of matrices whose rows overlap: x is copied once, with its padding, so that what a row of places meets lies one
-# constant step after the other, and no element is laid out twice (Zhang, Franchetti, Low 2018, High performance zero-memory overhead direct
-# convolutions; Georganas et al. 2018, Anatomy of high-performance deep learning convolutions on SIMD architectures).
+# Convolutions as products of matrices whose rows overlap: x is copied once, with its padding, so
+# that what a row of places meets lies one constant step after the other, and no element is laid out
+# twice (Zhang, Franchetti, Low 2018, High performance zero-memory overhead direct convolutions;
+# Georganas et al. 2018, Anatomy of high-performance deep learning convolutions on SIMD
+# architectures).
 
 "What lies innermost in the copy of x."
 abstract type Inner end
 "The features, of one item of the batch at a time: rows of the product are places along the last axis."
 struct FeaturesInner <: Inner end
-"The batch, of one feature at a time: rows of the product are items of it. So it is best for the derivative by w."
+"""
+The batch, of one feature at a time: rows of the product are items of it. So it is best for the
+derivative by w."""
 struct BatchInner <: Inner end
 
 # (count, step in x) of what is inner; (count, steps in x, w and y) of the items that are copied one by one.
@@ -16,8 +20,9 @@ struct BatchInner <: Inner end
 @inline items(::BatchInner, l::Layout) = (l.features[1], l.features[2], l.features[3], 0)
 
 """
-A part of the convolution: some items of the batch (`FeaturesInner`), or some output features (`BatchInner`), with `block` places along the
-first axis at a time. `copy` has room for what they meet. The output features' neighbours lie together in w and y."""
+A part of the convolution: some items of the batch (`FeaturesInner`), or some output features
+(`BatchInner`), with `block` places along the first axis at a time. `copy` has room for what they
+meet. The output features' neighbours lie together in w and y."""
 @noinline function convolve_by_tiles!(kind::Inner, y::Ptr{T}, copy::Ptr{T}, x::Ptr{T}, w::Ptr{T}, l::Layout, block::Int, from::Int, to::Int) where {T}
     count, x_step, w_step, y_step = items(kind, l)
     a, rest = l.space[1], Base.tail(l.space)
@@ -61,7 +66,9 @@ const ONCE = (1, 0, 0)
 @inline before_last(turns::NTuple{1,Turns}) = ONCE
 @inline before_last(turns::NTuple{N,Turns}) where {N} = turns[N-1]
 
-"The product along the last axes, and the turns, over places and over positions in the window, in which it is made."
+"""
+The product along the last axes, and the turns, over places and over positions in the window, in
+which it is made."""
 @inline function tiled_product(kind::FeaturesInner, l::Layout, space, columns)
     a, steps, features, w_features = last(space), copy_steps(space, l.features[1]), l.features[1], l.features[3]
     places, windows = turns(space, steps, l)

@@ -1,5 +1,6 @@
-# Products of small matrices: a tile of the result at a time in registers, the operands where they lie. A library that first packs its
-# operands, as for large matrices (Goto, van de Geijn 2008, Anatomy of high-performance matrix multiplication), spends most of its time on that.
+# Products of small matrices: a tile of the result at a time in registers, the operands where they
+# lie. A library that first packs its operands, as for large matrices (Goto, van de Geijn 2008,
+# Anatomy of high-performance matrix multiplication), spends most of its time on that.
 
 "Numbers that one instruction works on."
 const Lanes{W,T} = NTuple{W,VecElement{T}}
@@ -30,7 +31,9 @@ struct TiledProduct
     c_row::Int
 end
 
-"At least two columns are needed: along them the lanes lie. So many rows at a time as stay in a cache while the columns pass."
+"""
+At least two columns are needed: along them the lanes lie. So many rows at a time as stay in a cache
+while the columns pass."""
 @noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct, add::Bool) where {T}
     full, block, i = REGISTER ÷ sizeof(T), 24 * max(1, quotient(1 << 16, 24 * sizeof(T) * max(1, p.segments * p.run))), 0
     while i < p.rows
@@ -42,8 +45,8 @@ end
 end
 with_rows(p::TiledProduct, n) = TiledProduct(n, p.columns, p.segments, p.run, p.a_row, p.a_segment, p.a_step, p.b_segment, p.b_step, p.c_row)
 
-# Columns go in groups of one to three registers. The last one ends with the last column, and may share columns with the one before: a tile
-# is read before it is written.
+# Columns go in groups of one to three registers. The last one ends with the last column, and may
+# share columns with the one before: a tile is read before it is written.
 @inline function multiply_columns!(c, a, b, p::TiledProduct, add, w::Val{W}) where {W}
     j, n, last_ = 0, p.columns, p.columns - W
     while j < n

@@ -1,8 +1,9 @@
 # Windows that slide over arrays.
 
 """
-One axis: place p of `places` and position k of `window` meet element (p · stride + k · dilation - low) / base of `elements`, if there is one.
-Neighbours are `y_step` apart among the places and `x_step` among the elements."""
+One axis: place p of `places` and position k of `window` meet element (p · stride + k · dilation -
+low) / base of `elements`, if there is one. Neighbours are `y_step` apart among the places and
+`x_step` among the elements."""
 struct Axis
     places::Int
     window::Int
@@ -21,8 +22,9 @@ isplain(a::Axis) = a.window == 1 && a.stride == 1 && a.base == 1 && a.low == 0 &
 """
     meetings(axis, k) -> (first, count, step, x, x_step)
 
-The places that meet an element at window position k: from `first` on, `step` apart; the element of the first, and how far on the next is.
-A base dilation leaves every step-th place, where step · stride is a multiple of it."""
+The places that meet an element at window position k: from `first` on, `step` apart; the element of
+the first, and how far on the next is. A base dilation leaves every step-th place, where step ·
+stride is a multiple of it."""
 @inline function meetings(a::Axis, k::Int)
     shift = k * a.dilation - a.low
     step = quotient(a.base, common_divisor(a.stride, a.base))
@@ -42,14 +44,16 @@ end
     a
 end
 
-# Every place is combined with every element it meets: the window positions of each axis outside, its places inside, so that the innermost
-# loop runs along places, or along the `inner` elements that lie together.
+# Every place is combined with every element it meets: the window positions of each axis outside,
+# its places inside, so that the innermost loop runs along places, or along the `inner` elements
+# that lie together.
 @noinline function reduce_windows!(f::F, y::Ptr{A}, x::Ptr{T}, axes::Axes, inner::Int) where {F,A,T,Axes<:Tuple}
     slide!(f, y, x, axes, inner)
     nothing
 end
 
-# Loops over any number of axes are written out: Julia's inference gives up on deep recursion, and what it gives up on uses the heap.
+# Loops over any number of axes are written out: Julia's inference gives up on deep recursion, and
+# what it gives up on uses the heap.
 numbered(name, k) = Symbol(name, k)
 function slides(k, n, A, T)
     y, x, y_next, x_next = numbered(:y, k - 1), numbered(:x, k - 1), numbered(:y, k), numbered(:x, k)
@@ -100,7 +104,9 @@ end
 @inline coordinates(axes::Tuple, p) = map(a -> remainder(quotient(p, a.y_step), a.places), axes)
 @generated count_places(axes::NTuple{N,Axis}) where {N} = :(*(1, 1, $((:(axes[$k].places) for k in 1:N)...)))
 
-"Writes where the elements of a window are, in its order, with -1 for those in the padding; gives their number."
+"""
+Writes where the elements of a window are, in its order, with -1 for those in the padding; gives
+their number."""
 @generated function window_offsets!(offsets::Ptr{Int}, axes::NTuple{N,Axis}, place::NTuple{N,Int}) where {N}
     code = quote
         put!(offsets, $(numbered(:here, N)) ? $(numbered(:offset, N)) : -1, n)
@@ -123,7 +129,9 @@ end
     :(n = 0; offset0 = 0; here0 = true; $code; n)
 end
 
-"The preferred one of `key`, at `index`, and the window's elements from number `from` on; its index, -1 in the padding."
+"""
+The preferred one of `key`, at `index`, and the window's elements from number `from` on; its index,
+-1 in the padding."""
 @inline function preferred(prefers, keys::Ptr{T}, offsets, n, c, padding::T, from, key::T, index) where {T}
     for w in from:n-1
         o = at(offsets, w)
@@ -133,8 +141,9 @@ end
     index
 end
 
-# `axes` are those before the `inner` elements that lie together and that windows do not move along: what is known of a window holds for
-# them all. As in XLA, gathering begins with the padding and scattering with the window's first element.
+# `axes` are those before the `inner` elements that lie together and that windows do not move along:
+# what is known of a window holds for them all. As in XLA, gathering begins with the padding and
+# scattering with the window's first element.
 @noinline function select_and_gather!(prefers::P, y::Ptr{T}, values::Ptr{T}, keys::Ptr{T}, offsets::Ptr{Int}, axes::Axes, inner::Int, padding::T) where {P,T,Axes<:Tuple}
     for p in 0:count_places(axes)-1
         n = window_offsets!(offsets, axes, coordinates(axes, p * inner))

@@ -1,0 +1,83 @@
+# The state of code generation: the code so far, its local variables, the workspace.
+
+mutable struct Generator
+    arena::Arena
+    code::Vector{Any}                   # the block being written
+    types::Dict{Symbol,DataType}        # of local variables
+    threaded::Bool                      # whether that block runs on several threads
+    results::Int                        # of the kernel; the workspace comes after them
+    canfail::Bool                       # whether the kernel has a status
+    target::Target
+end
+Generator(results; target = KernelTarget()) =
+    Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(), !splits_work(target), results, false, target)
+
+const WORKSPACE = :workspace
+
+function fresh_symbol!(g::Generator, T::DataType)
+    v = Symbol(:v, length(g.types) + 1)
+    g.types[v] = T
+    v
+end
+
+emit_code!(g::Generator, ex) = push!(g.code, ex)
+"A new local variable set to that expression."
+function local!(g::Generator, T::DataType, ex)
+    v = fresh_symbol!(g, T)
+    emit_code!(g, :($v = $ex))
+    v
+end
+
+"The code that `f` writes, as a block of its own."
+function block(f, g::Generator)
+    outer, g.code = g.code, Any[]
+    try
+        f()
+        return Expr(:block, g.code...)
+    finally
+        g.code = outer
+    end
+end
+
+"A loop `while condition`, its body written by `f`."
+function loop!(f, g::Generator, condition; annotations = ())
+    body = block(f, g)
+    isempty(annotations) || push!(body.args, Expr(:loopinfo, annotations...))
+    emit_code!(g, Expr(:while, condition, body))
+end
+
+"`f(i)` writes the body of a loop with i from `from` to n - 1, or backwards."
+function counted_loop!(f, g::Generator, n; from = 0, backwards = false, annotations = ())
+    i = local!(g, Int, backwards ? :($(-)($n, 1)) : from)
+    loop!(g, backwards ? :($(>=)($i, $from)) : :($(<)($i, $n)); annotations = annotations) do
+        f(i)
+        emit_code!(g, backwards ? :($i = $(-)($i, 1)) : :($i = $(+)($i, 1)))
+    end
+end
+
+"A pointer to part of the workspace, as a local variable."
+function pointer_at!(g::Generator, T::DataType, part::Part)
+    local!(g, Ptr{T}, workspace_pointer(g.target, g, T, first(part)))
+end
+workspace_pointer(::Target, g::Generator, ::Type{T}, offset::Int) where {T} = :($(as_pointer)($T, $WORKSPACE, $offset))
+as_pointer(::Type{T}, base::Ptr{UInt8}, offset::Int) where {T} = convert(Ptr{T}, base + offset)
+
+# XLA_FFI_Buffer: struct_size, extension, dtype, then the data.
+const DATA_OFFSET = 24
+"The elements of buffer `k` of a list of XLA's."
+buffer_data(::Type{T}, list::Ptr{Ptr{Cvoid}}, k::Int) where {T} = unsafe_load(Ptr{Ptr{T}}(unsafe_load(list, k) + DATA_OFFSET))
+
+"Writes that memory ran out; the kernel goes on to its end."
+function fail!(g::Generator)
+    g.canfail = true
+    g.types[STATUS] = Ptr{Cint}
+    emit_code!(g, :($(unsafe_store!)($STATUS, $OUT_OF_MEMORY)))
+end
+const STATUS, OUT_OF_MEMORY = :status, Cint(1)
+
+"A stretch of code run once for each value of `index` in 0 … chunks - 1, in any order and on several threads."
+struct Parallel
+    index::Symbol
+    chunks::Int
+    body::Expr
+end

@@ -1,0 +1,15 @@
+# What code is written for. Methods are for targets that want it otherwise than native kernels, as
+# Enzyme does (`enzyme/plain.jl`).
+
+abstract type Target end
+"A kernel that XLA calls."
+struct KernelTarget <: Target end
+
+"Whether memory may hold one array after another, and a result take the place of an operand."
+reuses_memory(::Target) = true
+"Whether several threads may share the work."
+splits_work(::Target) = true
+"Whether short rows go in stretches of whole vectors."
+cuts_rows(::Target) = true
+"Multiplications up to which a matrix product is loops in any case."
+largest_looped_product(::Target) = TINY_PRODUCT

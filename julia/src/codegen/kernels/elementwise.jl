@@ -1,0 +1,15 @@
+# Elementwise primitives.
+
+isfusable(op::Elementwise, eqn) = true
+ispointwise(op::Elementwise) = true
+function element(op::Elementwise, n::Nest, eqn, slot, index)
+    operands = Any[pointwise(n, a, index) for a in eqn.inputs]
+    f, T = kernel(op, eqn.attrs), dtype(eqn.outputs[1])
+    half = any(ishalf(dtype(a)) for a in eqn.inputs) && !works_on_bits(op)
+    half ? apply!(n, Widened(f), T, operands...) : calculate!(n, f, T, operands...)
+end
+
+"What computes f(operands...); small powers are products, which the compiler has less to say to."
+calculate!(n::Nest, f, T, operands...) = apply!(n, f, T, operands...)
+calculate!(n::Nest, ::IntegerPower{2}, T, x) = apply!(n, *, T, x, x)
+calculate!(n::Nest, f::IntegerPower{3}, T, x) = apply!(n, *, T, calculate!(n, IntegerPower{2}(), T, x), x)

@@ -1,0 +1,81 @@
+# Functions with a faster form for ordinary arguments: a stretch of a row looks at its arguments
+# first and then takes one loop or the other.
+
+"""
+A step that has a form `fast` for operands of magnitude at most `limit`, and the steps that its
+operand takes."""
+struct FastPath
+    step::Symbol
+    fast::Any
+    operand::Any
+    limit::Number
+    needs::Vector{Tuple{Symbol,Step,DataType}}
+end
+
+function fast_paths(part::RowPart)
+    found = FastPath[]
+    made = Dict{Symbol,Int}(v => k for (k, (v, _, _)) in enumerate(part.steps))
+    for (v, step, T) in part.steps
+        step isa Apply && length(step.operands) == 1 || continue
+        form = fast_form(step.f, T)
+        form === nothing && continue
+        needs = steps_behind(part.steps, made, step.operands[1])
+        length(needs) <= LONGEST_CHECK && !any(hasfast_form, needs) || continue
+        push!(found, FastPath(v, form[1], step.operands[1], form[2], needs))
+    end
+    found
+end
+
+"The form of a function of numbers for ordinary arguments, and their greatest magnitude, or nothing."
+fast_form(f, T) = NumberMath.near(f, T)
+
+"Where there is no row, a branch decides."
+struct Versioned{F,N,L}
+    f::F
+    fast::N
+    limit::L
+end
+(e::Versioned)(x) = abs(x) <= e.limit ? e.fast(x) : e.f(x)
+function with_branches(part::RowPart)
+    chosen(step::Step, T) = step
+    chosen(step::Apply, T) = (form = fast_form(step.f, T); form === nothing ? step : Apply(Versioned(step.f, form...), step.operands))
+    RowPart(part.inner, [(v, chosen(step, T), T) for (v, step, T) in part.steps], part.stores, part.reduces)
+end
+hasfast_form((_, step, T)) = step isa Apply && fast_form(step.f, T) !== nothing
+
+function steps_behind(steps, made, operand)
+    needed = Set{Int}()
+    visit(x) = begin
+        k = x isa Symbol ? get(made, x, 0) : 0
+        (k == 0 || k in needed) && return
+        push!(needed, k)
+        step = steps[k][2]
+        foreach(visit, step isa Apply ? step.operands : [first(d) for d in step.at.dynamic])
+    end
+    visit(operand)
+    steps[sort!(collect(needed))]
+end
+
+"""
+Writes the code that `f(part)` writes, with the faster forms where the arguments of a whole stretch
+allow it."""
+function write_versions!(f, g::Generator, part::RowPart, checks, variables, from, to)
+    isempty(checks) && return f(part)
+    exceeded = local!(g, Int32, Int32(0))
+    needs = unique(n for c in checks for n in c.needs)
+    order = Dict(first(st) => k for (k, st) in enumerate(part.steps))
+    sort!(needs; by = n -> order[first(n)])
+    vector_loop!(g, to; from = from) do i
+        for (v, step, T) in needs
+            emit_code!(g, :($v = $(step_expression(step, T, vcat(variables, i)))))
+        end
+        for (x, limit) in unique((c.operand, c.limit) for c in checks)
+            emit_code!(g, :($exceeded = $exceeded | $(exceeds)($x, $limit)))
+        end
+    end
+    forms = Dict(c.step => c.fast for c in checks)
+    assumed = RowPart(part.inner, [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps], part.stores, part.reduces)
+    fast, slow = block(() -> f(assumed), g), block(() -> f(part), g)
+    emit_code!(g, Expr(:if, :($exceeded === $(Int32(0))), fast, slow))
+end
+exceeds(x, limit) = ifelse(abs(x) <= limit, Int32(0), Int32(1))

@@ -1,0 +1,132 @@
+# The code of a loop nest.
+
+"""
+    emit_nest!(frame, domain, stores, reduces; roots)
+
+Writes loops over `domain` that do all these in one pass. Accumulators must have been set to their
+neutral elements."""
+function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDict{Var,Equation}())
+    any(==(0), domain) && return
+    parts = built_parts(s, domain, stores, reduces, roots)
+    domain, parts, stores, reduces = in_memory_order(collapsed(domain, parts, stores, reduces)...)
+    chunks = chunk_count(s.generator, domain, parts, reduces)
+    chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) : write_loops!(s.generator, domain, parts, stores, reduces)
+end
+
+function built_parts(s, domain, stores, reduces, roots)
+    whole = 0:last_size(domain)-1
+    nest, part = built(s, domain, whole, stores, reduces, roots)
+    breaks = sort!(unique(nest.breaks))
+    length(breaks) >= MOST_PARTS && return [part]
+    interior(nest, part) = with_interior(nest, part, () -> built(s, domain, part.inner, stores, reduces, roots; interior = true))
+    isempty(breaks) && return [interior(nest, part)]
+    starts = vcat(0, breaks)
+    stops = vcat(breaks, length(whole)) .- 1
+    [interior(built(s, domain, a:b, stores, reduces, roots)...) for (a, b) in zip(starts, stops)]
+end
+
+function built(s, domain, inner, stores, reduces, roots; interior = false)
+    nest = Nest(s, domain, inner, roots; interior = interior)
+    value(a) = pointwise(nest, a, identity_index(nest))
+    stored_values = Any[value(x.value) for x in stores]
+    nest, RowPart(inner, nest.steps, stored_values, Any[value(x.value) for x in reduces])
+end
+
+# ---- writing
+
+"Writes the loops; `from` and `to` bound the first axis."
+function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing, variables = Symbol[])
+    isempty(domain) && return write_point!(g, with_branches(parts[1]), stores, reduces, variables)
+    length(variables) == length(domain) - 1 && return write_row!(g, parts, stores, reduces, variables, from, to)
+    length(variables) == length(domain) - 2 && length(parts) == 1 && is_crossed(domain, parts[1], stores) &&
+        return write_tiles!(g, domain, parts, stores, reduces, something(from, 0), something(to, domain[end-1]), variables)
+    counted_loop!(g, something(to, domain[length(variables)+1]); from = something(from, 0)) do i
+        write_loops!(g, domain, parts, stores, reduces; variables = vcat(variables, i))
+    end
+end
+
+"The last two axes in tiles."
+function write_tiles!(g, domain, parts, stores, reduces, from, to, variables)
+    stepped_loop!(g, from, to) do above, below
+        stepped_loop!(g, 0, domain[end]) do left, right
+            counted_loop!(g, below; from = above) do i
+                write_row!(g, parts, stores, reduces, vcat(variables, i), left, right)
+            end
+        end
+    end
+end
+
+"`f(a, b)` writes what is done for each stretch a … b - 1 of from … to - 1."
+function stepped_loop!(f, g::Generator, from, to; step = TILE)
+    at = local!(g, Int, from)
+    loop!(g, :($(<)($at, $to))) do
+        stop = local!(g, Int, :($(min)($(+)($at, $step), $to)))
+        f(at, stop)
+        emit_code!(g, :($at = $stop))
+    end
+end
+
+"Writes the loop over the last axis, or over its positions from `from` to `to`."
+function write_row!(g, parts, stores, reduces, variables, from, to)
+    along = [r for r in reduces if r.reduced[end]]
+    checks = length(parts) == 1 && length(parts[1].inner) > 1 ? fast_paths(parts[1]) : FastPath[]
+    row(a, b) = write_sums!(g, parts, stores, reduces, along, checks, variables, a, b)
+    ((isempty(along) && isempty(checks)) || length(parts) > 1 || length(parts[1].inner) <= LONG_ROW) && return row(from, to)
+    stepped_loop!(row, g, something(from, 0), something(to, length(parts[1].inner)); step = ROW_BLOCK)
+end
+
+function write_sums!(g, parts, stores, reduces, along, checks, variables, from, to)
+    sums = IdDict{Reduce,Symbol}(r => local!(g, lane(r.op, r.type), lane_start(r)) for r in along)
+    for part in parts
+        first_, stop = something(from, first(part.inner)), something(to, last(part.inner) + 1)
+        write_interior!(g, part, variables) do here
+            write_versions!(g, here, checks, variables, first_, stop) do chosen
+                write_inner!(g, chosen, stores, reduces, sums, variables, first_, stop)
+            end
+        end
+    end
+    for r in along
+        combine!(g, r, vcat(variables, 0), :($(from_lane)($(r.op), $(r.type), $(sums[r]))))
+    end
+end
+
+function write_inner!(g, part, stores, reduces, sums, variables, from, to)
+    alone = length(part.inner) == 1
+    body(i) = write_point!(g, alone ? with_branches(part) : part, stores, reduces, vcat(variables, i), sums)
+    alone ? body(local!(g, Int, from)) : row_loop!(body, g, part, sums, variables, from, to)
+end
+
+function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,Symbol}())
+    for (v, step, T) in part.steps
+        emit_code!(g, :($v = $(step_expression(step, T, variables))))
+    end
+    for (x, value) in zip(stores, part.stores)
+        emit_code!(g, :($(unsafe_store!)($(x.pointer), $(stored)($(x.type), $value), $(expression(x.at + 1, variables)))))
+    end
+    for (r, value) in zip(reduces, part.reduces)
+        if haskey(sums, r)
+            a = sums[r]
+            emit_code!(g, :($a = $(combine_lanes)($(r.op), $(r.type), $a, $(to_lane)($(r.op), $(r.type), $(stored)($(r.type), $(working)($value))))))
+        else
+            combine!(g, r, variables, :($(working)($value)))
+        end
+    end
+end
+
+step_expression(s::Load, T, variables) = :($(unsafe_load)($(s.pointer), $(expression(s.at + 1, variables))))
+step_expression(s::Position, T, variables) = expression(s.at, variables)
+step_expression(s::Apply, T, variables) =
+    s.f in KEEP_DTYPE ? :($(s.f)($(s.operands...))) : :($(stored)($T, $(s.f)($(s.operands...))))
+# Functions whose result has the dtype that the primitive's has; to say so again costs the compiler time.
+const KEEP_DTYPE = (+, -, *, &, |, ifelse, clamp_position, as_position, within_bounds)
+
+function combine!(g, r::Reduce, variables, value)
+    f = combiner(r.op)
+    if r.pointer === nothing
+        emit_code!(g, :($(r.total) = $(stored)($(r.type), $f($(r.total), $value))))
+    else
+        at = local!(g, Int, expression(r.at + 1, variables))
+        emit_code!(g, :($(unsafe_store!)($(r.pointer), $(stored)($(r.type), $f($(unsafe_load)($(r.pointer), $at), $value)), $at)))
+    end
+end
+

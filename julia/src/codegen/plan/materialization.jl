@@ -1,0 +1,56 @@
+# Which arrays are materialised. The others are virtual: each element is computed where it is read.
+
+"Fusable variables that must be in memory, or had better be."
+function materialized(p::Program, producer)
+    consumers = IdDict{Var,Vector{Tuple{Equation,Int}}}()
+    for e in p.equations, (k, a) in enumerate(e.inputs)
+        a isa Var && push!(get!(() -> Tuple{Equation,Int}[], consumers, a), (e, k))
+    end
+    memory, costs, chains = VarSet(), IdDict{Var,Int}(), IdDict{Var,Int}()
+    for a in p.outputs
+        a isa Var && push!(memory, a)
+    end
+    for e in p.equations
+        isfusable(e.op, e) || continue
+        operands = [a for a in e.inputs if a isa Var && isvirtual(memory, producer, a)]
+        own = cost(e.op, e) + sum(Int[costs[a] for a in operands])
+        chain = 1 + sum(Int[chains[a] for a in operands])
+        for v in e.outputs
+            isscalar(v) && continue
+            costs[v], chains[v] = own, chain
+            (chain > LONGEST_CHAIN || worth_memory(v, get(consumers, v, ()), own)) && push!(memory, v)
+        end
+    end
+    memory
+end
+
+function worth_memory(v::Var, consumers, cost)
+    elsewhere = 0
+    for (e, k) in consumers
+        (isreduction(e) || (isfusable(e.op, e) && ispointwise(e.op))) && continue
+        reads_elements(e.op, e, k) || return true
+        any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP && return true
+        elsewhere += 1
+    end
+    elsewhere > 0 && length(consumers) > 1 && cost * length(consumers) > AFFORDABLE
+end
+
+"""
+Virtual variables, not cheap, that more than one stage would compute; not what these are computed
+from, which then only one stage needs."""
+function shared_by_stages(stages, producer, memory)
+    first_user, costs, shared = IdDict{Var,Int}(), IdDict{Var,Int}(), VarSet()
+    total(v) = v isa Var && isvirtual(memory, producer, v) ?
+        get!(() -> min(LARGEST_COST, cost(producer[v].op, producer[v]) + sum(Int[total(a) for a in producer[v].inputs])), costs, v) : 0
+    function visit(v, k)
+        v isa Var && isvirtual(memory, producer, v) && !(v in shared) || return
+        user = get(first_user, v, nothing)
+        user === nothing || return user != k && total(v) > CHEAP ? (push!(shared, v); nothing) : nothing
+        first_user[v] = k
+        foreach(a -> visit(a, k), producer[v].inputs)
+    end
+    for (k, stage) in enumerate(stages), e in stage_equations(stage), a in e.inputs
+        visit(a, k)
+    end
+    shared
+end

@@ -1,0 +1,44 @@
+# What computing costs, in additions an element, and the limits that passes and the plan of a kernel
+# set to it. One scale for all of them: an addition is 1, an element that only moves 0.
+
+"""
+The cost of elementwise functions that are dearer than an addition: roughly what NumberMath's take
+beside one in a vectorised loop (docs/number_math.md has the times an element)."""
+const ELEMENTWISE_COSTS = Dict{Symbol,Int}(
+    :div => 4, :sqrt => 4, :rsqrt => 4, :rem => 8, :exp => 10, :exp2 => 10, :log => 10, :log2 => 10, :log1p => 12, :expm1 => 12, :tanh => 14, :logistic => 12,
+    :sin => 14, :cos => 14, :tan => 20, :asin => 12, :acos => 12, :atan => 12, :atan2 => 16, :sinh => 14, :cosh => 14, :asinh => 16,
+    :acosh => 16, :atanh => 16, :cbrt => 12, :pow => 24, :erf => 14, :erfc => 20, :erf_inv => 40, :lgamma => 60, :digamma => 60,
+    :polygamma => 200, :zeta => 200, :igamma => 200, :igammac => 200, :igamma_grad_a => 400, :regularized_incomplete_beta => 200, :bessel_i0e => 30, :bessel_i1e => 30)
+elementwise_cost(name::Symbol) = get(ELEMENTWISE_COSTS, name, 1)
+
+# ---- the limits, in rising order
+
+"""
+An addition or two: it may be computed wherever it is read, however often, and again in another half
+of a loop, without weighing."""
+const CHEAP = 3
+"""
+Cost times readers up to which an element is computed once for each reader, who reads it elsewhere
+than at its own place."""
+const AFFORDABLE = 12
+"""
+A function of numbers from here on is dear: a loop does not compute it again in every trip. exp is
+the least of them."""
+const DEAR = 10
+"""
+A large residual is computed again in the linear half up to this cost, beyond what is computed again
+already, a few functions of numbers: what is dearer is worth the memory."""
+const DEAR_RESIDUAL = 60
+"The same where a result of the known half would serve: less, since it is there anyway and may not be wanted."
+const DEAR_RESULT = 16
+"Costs are added up no further than this: what is computed from itself many times over would overflow them."
+const LARGEST_COST = 1000
+
+"Whether an elementwise function, or what is no function of elements, is not to be computed again."
+isdear(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) >= DEAR : !isfree(e.op)
+"Whether the equation only moves elements."
+ismovement(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) == 0 : isfree(e.op)
+"Whether its elements may be computed again from those of the operands."
+isrepeatable(e::Equation) = ischeap(e.op) || isfusable(e.op, e) && all(k -> reads_elements(e.op, e, k), eachindex(e.inputs))
+"An addition or two an element, or a movement of elements."
+ischeaply_repeated(e::Equation) = isrepeatable(e) && cost(e.op, e) <= CHEAP

@@ -1,0 +1,40 @@
+"Base of the errors JaxprAD raises on purpose; their names are those of pybridge's Python exceptions."
+abstract type JaxprADError <: Exception end
+
+"Text that is not a Program, with its position."
+struct ProgramSyntaxError <: JaxprADError
+    message::String
+    line::Int
+    column::Int
+end
+
+"Text of a newer version than this reader's."
+struct ProgramVersionError <: JaxprADError
+    message::String
+end
+
+"A Program that parses but is ill-typed."
+struct ProgramTypeError <: JaxprADError
+    message::String
+end
+
+"A primitive that JaxprAD, or the transform at hand, lacks."
+struct UnsupportedPrimitive <: JaxprADError
+    primitive::String
+    message::String
+    source::String
+end
+
+"A derivative that does not exist: integer inputs, reverse mode through an unbounded loop."
+struct NotDifferentiable <: JaxprADError
+    message::String
+    source::String
+end
+
+at_source(source) = isempty(source) ? "" : " (at $source)"
+
+Base.showerror(io::IO, e::ProgramSyntaxError) = print(io, "line $(e.line), column $(e.column): $(e.message)")
+Base.showerror(io::IO, e::ProgramVersionError) = print(io, e.message)
+Base.showerror(io::IO, e::ProgramTypeError) = print(io, e.message)
+Base.showerror(io::IO, e::UnsupportedPrimitive) = print(io, "$(e.primitive): $(e.message)", at_source(e.source))
+Base.showerror(io::IO, e::NotDifferentiable) = print(io, e.message, at_source(e.source))

@@ -1,0 +1,68 @@
+# Which passes run, by name and in their order: for `optimize`, for a linearization, and for native code.
+
+"A function from Programs to Programs that do the same."
+struct Pass
+    name::Symbol
+    run::Function
+end
+run_passes(passes, p::Program)::Program = foldl((q, pass) -> pass.run(q), passes; init = p)
+
+# ---- optimize
+
+const SIMPLIFY = [Pass(:simplify, simplified), Pass(:dce, dce)]
+"The same, but no sign moves that is used elsewhere too."
+const SIMPLIFY_CAREFULLY = [Pass(:simplify_carefully, p -> simplified(p, true)), Pass(:dce, dce)]
+
+"""
+    optimize(program) -> Program
+
+Dead code, identities, constant folding, common subexpressions, factoring of common linear maps
+(`L(u) + L(v) → L(u + v)`) and of common pairs of terms, until nothing more is found. Values change
+by rounding at most."""
+function optimize(p::Program)
+    # Nested Programs see nothing of what is around them, so once is enough for them.
+    p = copy_program(with(p; equations = Equation[map_bodies(optimize, e) for e in dce(p).equations]))
+    shorter = rounds(SIMPLIFY, p)
+    # A sign that was used twice and moved is there twice; mostly sums absorb it, but where not it
+    # had better stay.
+    count_equations(shorter) <= count_equations(p) ? shorter : rounds(SIMPLIFY_CAREFULLY, p)
+end
+
+function rounds(simplify_passes, p::Program)
+    p = run_passes(simplify_passes, p)
+    for _ in 1:ROUNDS
+        factored = factor_sums(p)
+        factored === p && break
+        candidate = run_passes(simplify_passes, factored)
+        count_equations(candidate) < count_equations(p) || break
+        p = candidate
+    end
+    p
+end
+
+# ---- linearizations
+
+"""
+    linearized(program, active; compact, optimized) -> Linearized
+
+A linearization; where `compact`, with residuals that are few and small: unrolled loops are rolled,
+factors multiplied together, and large residuals that are cheap computed again."""
+function linearized(p::Program, active; compact = false, optimized = false)
+    l = linearize(compact ? reroll_loops(p) : p, active; compact = compact)
+    optimized && (l = optimized_halves(l))
+    compact || return l
+    shorter = rematerialize(l)
+    shorter === l ? l : optimized_halves(shorter)
+end
+optimized_halves(l::Linearized) = Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
+
+"The passes over the two halves of a loop's body. Known inputs marked in `free` need not be kept."
+const RESIDUAL_PASSES = (min_cut_residuals, pack_residuals)
+compact_residuals(s::Split, free) = foldl((s, pass) -> pass(s, free), RESIDUAL_PASSES; init = s)
+
+# ---- native code
+
+"What a Program goes through before code is made of it."
+const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls), Pass(:hoist_invariants, hoist_invariants),
+                       Pass(:fuse_pad_add, fuse_pad_add), Pass(:assign_layouts, assign_layouts)]
+prepare_native(p::Program) = run_passes(NATIVE_PASSES, p)

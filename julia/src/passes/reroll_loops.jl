@@ -1,0 +1,231 @@
+# Straight-line code that repeats itself, as a loop again. Python loops are unrolled by tracing;
+# rolled back, their derivatives and kernels take the time of one trip to make.
+
+"""
+    reroll_loops(program) -> Program
+
+The same Program with `scan` for stretches of code in which one block of equations follows another
+and each trip takes what the trip before left, the same values as all others, or the next element of
+an array. Values do not change. The last trip stays as it is: what comes after mostly needs parts of
+it. Short stretches stay too."""
+function reroll_loops(p::Program)
+    length(p.equations) < WORTH_ROLLING && return p
+    c = Code(p)
+    b, env, i = Builder(), Environment(), 1
+    while i <= length(p.equations)
+        check_cancelled()
+        l = loop_at(c, i)
+        if l === nothing
+            e = p.equations[i]
+            push!(b.equations, with(e; inputs = Atom[get(env, a, a) for a in e.inputs]))
+            i += 1
+        else
+            roll!(b, env, c, l)
+            i += l.trips * l.period
+        end
+    end
+    with(p; equations = b.equations, outputs = Atom[get(env, a, a) for a in p.outputs])
+end
+
+"The equations with what tells them apart, where each variable is set, and where it is last used."
+struct Code
+    equations::Vector{Equation}
+    kinds::Vector{UInt}
+    places::IdDict{Var,Int}                 # (equation, result) as one number
+    last_use::IdDict{Var,Int}
+    alike::Dict{UInt,Vector{Int}}           # equations by kind, in order
+    extents::Dict{Int,Int}                  # period -> up to where equations are known to be like those a period later
+end
+const MOST_RESULTS = 1024
+
+function Code(p::Program)
+    kinds = map(kind, p.equations)
+    places, last_use, alike = IdDict{Var,Int}(), IdDict{Var,Int}(), Dict{UInt,Vector{Int}}()
+    for (i, e) in enumerate(p.equations)
+        push!(get!(() -> Int[], alike, kinds[i]), i)
+        foreach((o, v) -> places[v] = MOST_RESULTS * i + o, 1:length(e.outputs), e.outputs)
+        foreach(a -> a isa Var && (last_use[a] = i), e.inputs)
+    end
+    foreach(a -> a isa Var && (last_use[a] = typemax(Int)), p.outputs)
+    Code(p.equations, kinds, places, last_use, alike, Dict{Int,Int}())
+end
+
+isslice(e::Equation) = name(e.op) === :slice
+
+"""
+A hash of all that must be equal in two trips. Where a slice begins is not; equations with bodies
+are like no other."""
+function kind(e::Equation)
+    (hasbodies(e) || length(e.outputs) >= MOST_RESULTS) && return objectid(e.outputs)
+    h = foldl((h, v) -> hash(aval(v), h), e.outputs; init = hash(name(e.op)))
+    h = foldl((h, a) -> hash(a isa Literal ? a : aval(a), h), e.inputs; init = h)
+    isslice(e) ? hash(e[:strides], h) : foldl((h, k) -> hash(k => e[k], h), sort!(collect(keys(e.attrs))); init = h)
+end
+
+# What an operand is in every trip.
+struct Invariant            # the same variable
+    value::Var
+end
+struct Local                # result `result` of the block's equation `equation`, of this trip
+    equation::Int
+    result::Int
+end
+struct Carried              # the same of the trip before, and before the first trip `start`
+    of::Local
+    start::Var
+end
+struct Elements             # the next element along `axis`, for a slice
+    array::Var
+    axis::Int
+    first::Int
+    step::Int
+end
+
+"""
+`trips` times a block of `period` equations, from equation `first` on; `operands` of each equation
+of the block."""
+struct RepeatedBlock
+    first::Int
+    period::Int
+    trips::Int
+    operands::Vector{Vector{Any}}
+end
+"Equation `k` of trip `t`, both from 0."
+equation(c::Code, l::RepeatedBlock, k, t) = c.equations[l.first+t*l.period+k]
+
+isworth(trips, period) = trips > FEWEST_TRIPS && trips * period >= WORTH_ROLLING
+
+"The loop that begins with equation `i`, or nothing."
+function loop_at(c::Code, i)
+    candidates = c.alike[c.kinds[i]]
+    from = searchsortedfirst(candidates, i) + 1
+    for j in candidates[from:min(end, from + MOST_CANDIDATES)]
+        period = j - i
+        trips = min(alike_until(c, i, period) - i, length(c.equations) - i) ÷ period + 1
+        isworth(trips, period) || continue
+        l = RepeatedBlock(i, period, trips, Vector{Any}[])
+        all(k -> find_operands!(c, l, k), 0:period-1) || continue
+        broken = findfirst(t -> !follows(c, l, t), 2:trips-1)
+        trips = broken === nothing ? trips : broken + 1
+        # The last trip stays.
+        isworth(trips, period) && return RepeatedBlock(i, period, trips - 1, l.operands)
+    end
+    nothing
+end
+
+"The first equation from `i` that is not like the one a period later."
+function alike_until(c::Code, i, period)
+    known = get(c.extents, period, 0)
+    known >= i && return known
+    while i + period <= length(c.equations) && c.kinds[i] == c.kinds[i+period]; i += 1; end
+    c.extents[period] = i
+end
+
+"Notes what the operands of equation `k` are, judged by two trips; false where they are something else."
+function find_operands!(c::Code, l::RepeatedBlock, k)
+    e, f = equation(c, l, k, 0), equation(c, l, k, 1)
+    operands = Any[operand(c, l, a, b) for (a, b) in zip(e.inputs, f.inputs)]
+    isslice(e) && e[:start] != f[:start] && (operands[1] = elements(e, f, operands[1]))
+    push!(l.operands, operands)
+    !any(isnothing, operands)
+end
+operand(c, l, a::Literal, b::Literal) = a
+function operand(c, l, a::Var, b::Var)
+    p, q = (get(c.places, v, 0) ÷ MOST_RESULTS for v in (a, b))
+    q < l.first && return a === b ? Invariant(a) : nothing
+    trip, k = fldmod(q - l.first, l.period)
+    result = Local(k, c.places[b] % MOST_RESULTS)
+    trip == 1 && return p == q - l.period ? result : nothing
+    trip == 0 && p < l.first ? Carried(result, a) : nothing
+end
+elements(e, f, array) = nothing
+function elements(e, f, array::Invariant)
+    all(d -> d isa Int, vcat(e[:start], e[:limit], f[:start], f[:limit])) || return nothing
+    axes = findall(e[:start] .!= f[:start])
+    length(axes) == 1 && e[:limit][axes[1]] - e[:start][axes[1]] == 1 || return nothing
+    Elements(array.value, axes[1] - 1, e[:start][axes[1]], f[:start][axes[1]] - e[:start][axes[1]])
+end
+
+"Whether trip `t` is like the first two."
+follows(c::Code, l::RepeatedBlock, t) = all(k -> follows(c, l, k, t), 0:l.period-1)
+function follows(c, l, k, t)
+    e, operands = equation(c, l, k, t), l.operands[k+1]
+    all(s -> follows(operands[s], c, l, e.inputs[s], t), eachindex(operands)) && (!(isslice(e)) || e[:start] == start(operands[1], equation(c, l, k, 0), t))
+end
+follows(x::Literal, c, l, a, t) = true
+follows(x::Invariant, c, l, a, t) = a === x.value
+follows(x::Local, c, l, a, t) = a === result_of(c, l, x, t)
+follows(x::Carried, c, l, a, t) = a === result_of(c, l, x.of, t - 1)
+follows(x::Elements, c, l, a, t) = a === x.array
+result_of(c, l, x::Local, t) = equation(c, l, x.equation, t).outputs[x.result]
+
+"Where a slice begins in trip `t`."
+start(x, first_slice, t) = first_slice[:start]
+start(x::Elements, first_slice, t) = [d - 1 == x.axis ? x.first + t * x.step : n for (d, n) in enumerate(first_slice[:start])]
+
+# ---- writing
+
+function roll!(b::Builder, env, c::Code, l::RepeatedBlock)
+    operands = unique(x for list in l.operands for x in list)
+    invariants, carried, slices = ([x for x in operands if x isa T] for T in (Invariant, Carried, Elements))
+    stacks = stacked_results(c, l, carried)
+    b.source = equation(c, l, 0, 0).source
+    now(v) = get(env, v, v)
+    xs = Atom[elements_array(b, now(x.array), x, l, c) for x in slices]
+    body = block_body(c, l, invariants, carried, slices, map(first, stacks), xs)
+    y = emit!(b, primitive(:scan), vcat(Atom[now(x.value) for x in invariants], Atom[now(x.start) for x in carried], xs),
+              Attributes(:length => l.trips, :reverse => false, :consts => length(invariants), :carry => length(carried), :unroll => 1, :body => body))
+    for (x, v) in zip(carried, y); env[result_of(c, l, x.of, l.trips - 1)] = v; end
+    for ((x, trips), v) in zip(stacks, y[length(carried)+1:end]), t in trips
+        env[result_of(c, l, x, t)] = trip_of(b, v, t)
+    end
+end
+
+"""
+The results of trips that later code uses, and which trips: other than those that the loop carries
+to its end."""
+function stacked_results(c::Code, l::RepeatedBlock, carried)
+    after, found = l.first + l.trips * l.period, Pair{Local,Vector{Int}}[]
+    atend = Set(x.of for x in carried)
+    for k in 0:l.period-1, o in eachindex(equation(c, l, k, 0).outputs)
+        x = Local(k, o)
+        trips = [t for t in 0:l.trips-1 if get(c.last_use, result_of(c, l, x, t), 0) >= after && !(t == l.trips - 1 && x in atend)]
+        isempty(trips) || push!(found, x => trips)
+    end
+    found
+end
+
+"The elements of all trips along a new first axis."
+function elements_array(b::Builder, array, x::Elements, l, c)
+    e = equation(c, l, findfirst(list -> x in list, l.operands) - 1, 0)
+    from, limit, strides = copy(e[:start]), copy(e[:limit]), copy(e[:strides])
+    final = x.first + (l.trips - 1) * x.step
+    from[x.axis+1], limit[x.axis+1], strides[x.axis+1] = min(x.first, final), max(x.first, final) + 1, abs(x.step)
+    y = emit(b, :slice, array; start = from, limit = limit, strides = strides)
+    x.step < 0 && (y = emit(b, :rev, y; dims = [x.axis]))
+    rank = length(from)
+    x.axis == 0 ? y : emit(b, :transpose, y; perm = vcat(x.axis, [d for d in 0:rank-1 if d != x.axis]))
+end
+
+function trip_of(b::Builder, stack, t)
+    rest = Int[d for d in shape(stack)[2:end]]
+    y = emit(b, :slice, stack; start = vcat(t, zeros(Int, length(rest))), limit = vcat(t + 1, rest), strides = ones(Int, length(rest) + 1))
+    emit(b, :squeeze, y; dims = [0])
+end
+
+function block_body(c::Code, l::RepeatedBlock, invariants, carried, slices, stacks, xs)
+    types = vcat([aval(x.value) for x in invariants], [aval(x.start) for x in carried], [TensorType(dtype(a), shape(a)[2:end]) for a in xs])
+    build("block", types) do b, v
+        given_ = Dict{Any,Atom}(zip(vcat(invariants, carried, slices), v))
+        atom(x::Literal) = x
+        atom(x) = given_[x]
+        for (k, operands) in enumerate(l.operands)
+            e = equation(c, l, k - 1, 0)
+            b.source = e.source
+            y = !isempty(operands) && operands[1] isa Elements ? [emit(b, :reshape, atom(operands[1]); shape = shape(e.outputs[1]))] :
+                emit!(b, e.op, Atom[atom(x) for x in operands], e.attrs)
+            foreach((o, a) -> given_[Local(k - 1, o)] = a, eachindex(y), y)
+        end
+        vcat(Atom[given_[x.of] for x in carried], Atom[given_[s] for s in stacks])
+    end
+end

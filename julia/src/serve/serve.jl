@@ -1,0 +1,46 @@
+# The one entry for other languages: a request and its answer, both text.
+
+"""
+    serve(message) -> String
+
+The message's first line is a command with space-separated arguments, the rest its body (usually
+Program text). The answer is `ok` and a body, or `error`, the exception's kind, its message, a line
+`-----` and the stack trace. Never throws.
+
+With a last argument `optimize` the resulting Programs are optimised. Masks are strings of 0 and 1
+after an `m`, one digit an input or result: `m011`.
+
+| command | body | answer |
+|---|---|---|
+| `normalize` | Programs | the same, type-checked and printed |
+| `jvp ACTIVE` | a Program | its JVP |
+| `linearize ACTIVE` | a Program | mask of the results with a tangent, number of residuals; the known and the linear Program. With an argument `compact`, residuals are few and small: unrolled loops are rolled, factors are multiplied together, large ones that are cheap computed again |
+| `transpose LINEAR COTANGENTS` | a Program | its transpose |
+| `vjp ACTIVE VALUE` | a Program | its VJP, with the results in front when VALUE is 1 |
+| `optimize` | a Program | the optimised Program |
+| `evaluate IN,… OUT,… REF=ADDRESS,…` | a Program | runs it on row-major buffers, and constants, at these addresses (`-` for none) |
+| `compile DIGEST REF=ADDRESS,…` | a Program | its FFI handler's address in native code, and the bytes of workspace; the constants at these addresses are used for ever |
+| `rules` | | one line a primitive: name, has JVP rule, has transpose rule, never has a tangent, what its native code is (`own`, `fused`, `inlined` or `none`), the operands without derivative (`-` for none) |
+"""
+function serve(message::AbstractString)
+    CANCEL[] = 0
+    head, body = split_line(message)
+    command, arguments = Iterators.peel(split(head))
+    try
+        "ok\n" * answer(Val(Symbol(command)), String(body), String.(collect(arguments)))
+    catch e
+        failure(e, catch_backtrace())
+    end
+end
+
+function split_line(text)
+    newline = findfirst(==('\n'), text)
+    newline === nothing ? (text, "") : (SubString(text, 1, prevind(text, newline)), SubString(text, nextind(text, newline)))
+end
+
+function failure(e, trace)
+    kind = string(nameof(typeof(e)))
+    string("error\n", kind, "\n", sprint(showerror, e), "\n-----\n", sprint(Base.show_backtrace, trace))
+end
+
+answer(::Val{C}, body, arguments) where {C} = throw(ArgumentError("unknown request $C"))

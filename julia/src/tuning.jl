@@ -1,0 +1,159 @@
+# The constants that say how large is large, for passes and code generation. Limits on costs, in
+# additions, are in costs.jl. Each says what it bounds and why it is so large; "chosen, not
+# measured" where any number of that order serves.
+
+# ---- optimize (passes/pipeline.jl, factor_sums.jl)
+
+"Rounds of factoring sums and simplifying. Each that helps removes an equation; most Programs need two."
+const ROUNDS = 8
+"""
+Terms of the longest sums that are searched for pairs which other sums have too: pairs grow with the
+square of it."""
+const LONGEST_SHARED = 16
+"""
+Additive ancestors of a term that are looked at before its sum is left as it stands: bounds the time
+on long chains of additions."""
+const MANY_ANCESTORS = 64
+
+# ---- loops from straight-line code (passes/reroll_loops.jl)
+
+"""
+Equations from which on a stretch becomes a loop: shorter ones compile soon enough, and as straight
+lines run a little faster."""
+const WORTH_ROLLING = 500
+"The fewest trips of such a loop, whose last trip stays in front of what comes after."
+const FEWEST_TRIPS = 8
+"""
+Equations that are tried as the beginning of the second trip, so that the search stays linear.
+Chosen, not measured."""
+const MOST_CANDIDATES = 32
+
+# ---- residuals (passes/rematerialize.jl, pack_residuals.jl)
+
+"""
+Elements from which on a residual is large: 4 to 8 KiB, a fraction of the nearest cache, from where
+it is read at no cost."""
+const SMALL_RESIDUAL = 1024
+"""
+How far back the computations of two residuals are compared, to put alike ones side by side. Chosen,
+not measured."""
+const LIKENESS = 3
+
+# ---- arrays of native code (passes/fuse_pad_add.jl, assign_layouts.jl)
+
+"""
+The part of an array up to which a window is added in place: adding it like any other operand passes
+the whole array."""
+const SMALL_WINDOW = 1 // 8
+"""
+Bytes from which on an array is put in the order that products want: a smaller one is in the nearest
+cache (32 KiB) in any order."""
+const WORTH_LAYOUT = 1 << 15
+
+# ---- the plan (codegen/plan/)
+
+"""
+Equations computed in one expression: bounds the length of a nest's body, which LLVM's time grows
+faster than."""
+const LONGEST_CHAIN = 200
+"""
+Rounds of fusion after which what several nests need is no longer looked for. Each puts what it
+finds in memory; most Programs need two."""
+const MOST_PLANS = 4
+"""
+Arrays and reductions that one nest computes: each needs a pointer in one of the 16 general
+registers of x86-64."""
+const MOST_ROOTS = 12
+
+# ---- loop nests (codegen/nest/)
+
+"""
+Places along the last axis at which a row is cut so that no test of an edge is inside. With more,
+tests stay in: the code grows with each."""
+const MOST_PARTS = 9
+"""
+Rows and columns of the tiles in which two orders of memory meet: 32 lines of 64 bytes, and 32 rows
+of them, stay in the nearest cache."""
+const TILE = 32
+"""
+Rows longer than `LONG_ROW` are cut into `ROW_BLOCK`s: sums lose less to rounding, and what is
+checked before it is computed is still in the nearest cache (2048 numbers are 8 or 16 KiB)."""
+const LONG_ROW, ROW_BLOCK = 4096, 2048
+"""
+Bytes of a row from which on it is not short: LLVM leaves little of it after its vectors. Measured
+on rows of 2 to 100 numbers."""
+const LONG_ROW_BYTES = 256
+"Steps that a short row's stretches take together at most: bounds the code written for one row."
+const MOST_STEPS = 200
+"""
+Elements from which on a short row gains by stretches of powers of two (measured, as above): a
+stretch takes the time of a whole vector, more with functions of `LONG_FUNCTION`, and at its end one
+more for each extremum."""
+const SHORT_ROW, SHORT_ROW_OF_EXTREMA, SHORT_ROW_OF_LONG_FUNCTIONS = 4, 8, 16
+"The cost from which on a function of numbers is long for that."
+const LONG_FUNCTION = 8
+"""
+Steps of an argument up to which it is computed twice, to see whether the fast form of a function
+serves. Chosen, not measured."""
+const LONGEST_CHECK = 12
+
+# ---- threads (codegen/nest/parallel.jl, kernels/)
+
+"""
+Points times steps from which on a nest is cut into chunks: fewer are done sooner (some 50 µs) than
+other threads wake up."""
+const WORTH_THREADS = 200_000
+"Chunks a thread, since some threads come late."
+const CHUNKS_A_THREAD = 4
+"Bytes that the chunks' own accumulators may take together: with more, the nest is not cut."
+const LARGEST_PARTIALS = 1 << 20
+
+# ---- products and convolutions (codegen/kernels/)
+
+"Multiplications up to which loops are no slower than a call of a routine."
+const TINY_PRODUCT = 200
+"""
+Multiplications up to which a routine of ours, or loops, take less time than BLAS needs to pack its
+operands; and up to which Enzyme gets loops."""
+const SMALL_PRODUCT = 8_000
+"Multiplications from which on several threads pay."
+const LARGE_PRODUCT = 2_000_000
+"""
+The right operand's bytes up to which it stays in a cache (256 KiB) while the rows pass, so that
+nothing is gained from BLAS's packing it."""
+const TILED_BYTES = 1 << 18
+"Rows from which on it pays to rearrange the right operand for tiles."
+const REARRANGED_ROWS = 8
+"""
+Bytes of a row of columns that lie together, from which on memory gives them at full speed: a
+product with a vector is cut no finer."""
+const SHORTEST_STRETCH = 2048
+"""
+Elements of the copy that a convolution by tiles makes of a part of the image: about so many, and
+never more than the second."""
+const IMAGE_COPY, LARGEST_IMAGE_COPY = 1 << 17, 1 << 19
+"""
+Elements of the matrix that a convolution by BLAS makes of a part of the image: as large as a copy
+for tiles."""
+const IMAGE_MATRIX = 1 << 17
+
+# ---- tapes of while loops (codegen/kernels/while_passes.jl)
+
+"Records for which there is memory from the first trip on; a power of two. Then it doubles."
+const SHORTEST_TAPE = 16
+
+# ---- functions of a kernel (codegen/lower/outline_functions.jl)
+
+"""
+Statements from which on straight-line code is cut into functions: the compiler's time grows faster
+than a function's length."""
+const LONGEST_FUNCTION = 300
+
+# ---- Enzyme (enzyme/)
+
+"""
+Elements from which on arithmetic is a kernel's and not Enzyme's: a fused nest is one pass over
+memory, Enzyme's are several."""
+const LARGE_ARRAY = 1024
+"Tangents or cotangents that Enzyme carries at once: its code grows in proportion."
+const MOST_LANES = 4

@@ -1,0 +1,106 @@
+# Loop nests: padded arrays read beside their edges, and short rows.
+
+using InteractiveUtils: code_llvm
+
+"The gradient of the sum of squared differences along every axis: an array of which each element reads its neighbours, where there are any."
+function neighbours(n::Vector{Int}, T = "f64")
+    list(x) = "[" * join(x, ", ") * "]"
+    type(x) = "$T[" * join(x, ",") * "]"
+    none, ones_, lines, k = zeros(Int, length(n)), ones(Int, length(n)), String[], 0
+    add(type_, ex) = (push!(lines, "%$(k += 1): $type_ = $ex"); "%$k")
+    sum_ = "%0"
+    for (axis, m) in enumerate(n)
+        step = [i == axis ? 1 : 0 for i in eachindex(n)]
+        shorter = max.(n .- step, 0)
+        after = add(type(shorter), "slice %0 {start=$(list(min.(step, n))), limit=$(list(n)), strides=$(list(ones_))}")
+        before = add(type(shorter), "slice %0 {start=$(list(none)), limit=$(list(shorter)), strides=$(list(ones_))}")
+        d = add(type(shorter), "sub $after $before")
+        for (low, high, op) in ((none, n .- shorter, "sub"), (n .- shorter, none, "add"))
+            padded = add(type(n), "pad $d 0.0:$T {low=$(list(low)), high=$(list(high)), interior=$(list(none))}")
+            sum_ = add(type(n), "$op $sum_ $padded")
+        end
+    end
+    "(%0: $(type(n))) { $(join(lines, "\n")) return $sum_ }"
+end
+
+"f of the array where it lies between others of NaN, so that one sees what is read beyond its ends."
+function among_nans(f, x::Array)
+    n, memory = length(x), fill(eltype(x)(NaN), 3 * length(x))
+    copyto!(memory, n + 1, x, 1, n)
+    GC.@preserve memory f(unsafe_wrap(Array, pointer(memory, n + 1), size(x)))
+end
+
+@testset "a padded array in another, $low and $more rows before each" for (low, more) in ((1, 1), (1, 0), (0, 2), (-1, 2), (0, 0))
+    pads = "(%0: f64[7,16]) {
+        %1: f64[8,16] = pad %0 0.0:f64 {low=[$low, 0], high=[$(1 - low), 0], interior=[0, 0]}
+        %2: f64[10,16] = pad %1 0.0:f64 {low=[$more, 0], high=[$(2 - more), 0], interior=[0, 0]}
+        return %2 }"
+    @test among_nans(x -> native_agrees(pads, x), randn(16, 7))
+end
+
+@testset "neighbours in an array of $n" for n in ([5], [2, 7], [1, 4], [3, 1], [4, 5, 6], [2, 2, 2], [3, 4, 3, 5], [40, 30, 33])
+    @test native_agrees(neighbours(n), randn(Tuple(reverse(n))))
+    @test heap_free(neighbours(n))
+end
+
+@testset "rows away from the edges are free of conditions" begin
+    p = program(neighbours([4, 5, 6]))
+    s = JaxprAD.Frame(JaxprAD.Generator(1), JaxprAD.plan(p))
+    for (k, e) in enumerate(p.equations), v in e.outputs; s.storages[v] = JaxprAD.Virtual(e, 1); end
+    s.storages[p.inputs[1]] = JaxprAD.Memory(:x, aval(p.inputs[1]), false)
+    parts = JaxprAD.built_parts(s, [4, 5, 6], [JaxprAD.whole_store(JaxprAD.Memory(:y, aval(p.outputs[1]), true), p.outputs[1])], [],
+                                IdDict{JaxprAD.Var,JaxprAD.Equation}())
+    @test map(part -> part.inner, parts) == [0:0, 1:4, 5:5]
+    asks(part) = any(st -> st isa JaxprAD.Apply && st.f === JaxprAD.within_bounds, [st for (_, st, _) in part.steps])
+    @test asks(parts[2]) && !asks(parts[2].interior)
+    @test length(parts[2].edges) == 4
+end
+
+"Differences along short rows, kept and summed along both axes."
+short_rows(n, T = "f64") = """(%0: $T[6,$n], %1: $T[5,$n]) {
+  %2: $T[6,5,$n] = broadcast_in_dim %0 {shape=[6, 5, $n], dims=[0, 2]}
+  %3: $T[6,5,$n] = broadcast_in_dim %1 {shape=[6, 5, $n], dims=[1, 2]}
+  %4: $T[6,5,$n] = sub %2 %3
+  %5: $T[6,5] = reduce_sum %4 {axes=[2]}
+  %6: $T[6,$n] = reduce_max %4 {axes=[1]}
+  %7: $T[6,5,$n] = sin %4
+  return %4 %5 %6 %7
+}"""
+
+@testset "rows of $n numbers" for n in (2, 3, 4, 7, 10, 31, 63, 64)
+    @test native_agrees(short_rows(n), randn(n, 6), randn(n, 5))
+    @test native_agrees(short_rows(n, "f32"), randn(Float32, n, 6), randn(Float32, n, 5))
+end
+
+@testset "a short row goes in powers of two" begin
+    @test JaxprAD.stretches(0, 10, 4:31) == [8, 2]
+    @test JaxprAD.stretches(3, 3 + 63, 4:63) == [32, 16, 8, 4, 2, 1]
+    @test JaxprAD.stretches(0, 64, 4:63) == JaxprAD.stretches(0, 3, 4:63) == JaxprAD.stretches(:a, 10, 4:63) == []
+end
+
+@testset "which rows are short" begin
+    part(steps...) = JaxprAD.RowPart(0:9, collect(steps), [], [])
+    sums(op) = IdDict(JaxprAD.Reduce(JaxprAD.Literal(0.0), JaxprAD.primitive(op), Float64, [true], nothing, JaxprAD.Affine(1), :t) => :s)
+    f(g, T) = (:v, JaxprAD.Apply(g, [:u]), T)
+    @test JaxprAD.short_rows(part(f(-, Float32)), sums(:reduce_sum)) == 4:63
+    @test JaxprAD.short_rows(part(f(-, Float64)), sums(:reduce_max)) == 8:31
+    for g in (JaxprAD.NumberMath.sin, JaxprAD.NumberMath.near(JaxprAD.NumberMath.sin, Float64)[1])
+        @test JaxprAD.short_rows(part(f(g, Float64), f(-, Float64)), sums(:reduce_sum)) == 16:31
+    end
+    @test JaxprAD.short_rows(part(f(JaxprAD.Widened(JaxprAD.NumberMath.exp), JaxprAD.BFloat16)), sums(:reduce_sum)) == 16:63
+end
+
+@testset "short rows are stored by vectors" begin
+    p = program("""(%0: f64[6,10], %1: f64[5,10]) {
+        %2: f64[6,5,10] = broadcast_in_dim %0 {shape=[6, 5, 10], dims=[0, 2]}
+        %3: f64[6,5,10] = broadcast_in_dim %1 {shape=[6, 5, 10], dims=[1, 2]}
+        %4: f64[6,5,10] = sub %2 %3
+        return %4
+    }""")
+    definition = JaxprAD.kernel_code(p)[1][end]
+    f = Core.eval(JaxprAD.Kernels, definition)
+    text = sprint(io -> code_llvm(io, f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...}))
+    # Without optimisation there are no vectors.
+    @test occursin(r"store <\d+ x double>", text) || Base.JLOptions().opt_level < 2
+    @test !occursin("scatter", text)
+end
