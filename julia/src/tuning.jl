@@ -17,9 +17,7 @@ const MANY_ANCESTORS = 64
 
 # ---- loops from straight-line code (passes/reroll_loops.jl)
 
-"""
-Equations from which on a stretch becomes a loop: shorter ones compile soon enough, and as straight
-lines run a little faster."""
+"Equations from which on a stretch becomes a loop: shorter ones compile soon enough as they are."
 const WORTH_ROLLING = 500
 "The fewest trips of such a loop, whose last trip stays in front of what comes after."
 const FEWEST_TRIPS = 8
@@ -30,9 +28,7 @@ const MOST_CANDIDATES = 32
 
 # ---- residuals (passes/rematerialize.jl, pack_residuals.jl)
 
-"""
-Elements from which on a residual is large: 4 to 8 KiB, a fraction of the nearest cache, from where
-it is read at no cost."""
+"Elements from which on a residual is large. Smaller ones (8 KiB of f64) stay in the caches."
 const SMALL_RESIDUAL = 1024
 """
 How far back the computations of two residuals are compared, to put alike ones side by side. Chosen,
@@ -52,13 +48,11 @@ const WORTH_LAYOUT = 1 << 15
 
 # ---- the plan (codegen/plan/)
 
-"""
-Equations computed in one expression: bounds the length of a nest's body, which LLVM's time grows
-faster than."""
+"Equations computed in one expression: bounds the length of a nest's body. Chosen, not measured."
 const LONGEST_CHAIN = 200
 """
-Rounds of fusion after which what several nests need is no longer looked for. Each puts what it
-finds in memory; most Programs need two."""
+Rounds of fusion after which it is no longer looked for what several nests need; each puts what it
+finds in memory. Chosen, not measured."""
 const MOST_PLANS = 4
 """
 Arrays and reductions that one nest computes: each needs a pointer in one of the 16 general
@@ -80,15 +74,14 @@ Rows longer than `LONG_ROW` are cut into `ROW_BLOCK`s: sums lose less to roundin
 checked before it is computed is still in the nearest cache (2048 numbers are 8 or 16 KiB)."""
 const LONG_ROW, ROW_BLOCK = 4096, 2048
 """
-Bytes of a row from which on it is not short: LLVM leaves little of it after its vectors. Measured
-on rows of 2 to 100 numbers."""
+Bytes of a row from which on it is not short: LLVM leaves little of it after its vectors (measured)."""
 const LONG_ROW_BYTES = 256
 "Steps that a short row's stretches take together at most: bounds the code written for one row."
 const MOST_STEPS = 200
 """
-Elements from which on a short row gains by stretches of powers of two (measured, as above): a
-stretch takes the time of a whole vector, more with functions of `LONG_FUNCTION`, and at its end one
-more for each extremum."""
+Elements from which on a short row gains by stretches of powers of two (measured): a stretch takes
+the time of a whole vector, more with functions of `LONG_FUNCTION`, and at its end one more for each
+extremum."""
 const SHORT_ROW, SHORT_ROW_OF_EXTREMA, SHORT_ROW_OF_LONG_FUNCTIONS = 4, 8, 16
 "The cost from which on a function of numbers is long for that."
 const LONG_FUNCTION = 8
@@ -100,8 +93,8 @@ const LONGEST_CHECK = 12
 # ---- threads (codegen/nest/parallel.jl, kernels/)
 
 """
-Points times steps from which on a nest is cut into chunks: fewer are done sooner (some 50 µs) than
-other threads wake up."""
+Points times steps from which on a nest is cut into chunks: fewer are done sooner than other threads
+wake up."""
 const WORTH_THREADS = 200_000
 "Chunks a thread, since some threads come late."
 const CHUNKS_A_THREAD = 4
@@ -113,8 +106,8 @@ const LARGEST_PARTIALS = 1 << 20
 "Multiplications up to which loops are no slower than a call of a routine."
 const TINY_PRODUCT = 200
 """
-Multiplications up to which a routine of ours, or loops, take less time than BLAS needs to pack its
-operands; and up to which Enzyme gets loops."""
+Multiplications from which on a product that tiles do not suit goes to BLAS, and up to which
+products are loops for Enzyme to differentiate."""
 const SMALL_PRODUCT = 8_000
 "Multiplications from which on several threads pay."
 const LARGE_PRODUCT = 2_000_000
@@ -133,9 +126,14 @@ Elements of the copy that a convolution by tiles makes of a part of the image: a
 never more than the second."""
 const IMAGE_COPY, LARGEST_IMAGE_COPY = 1 << 17, 1 << 19
 """
-Elements of the matrix that a convolution by BLAS makes of a part of the image: as large as a copy
-for tiles."""
+Elements of the matrix that a convolution by BLAS makes of a part of the image: about so many, as
+with tiles."""
 const IMAGE_MATRIX = 1 << 17
+
+# ---- sorting (codegen/kernels/routines/sorting.jl)
+
+"Elements that are sorted by insertion before runs are merged. Chosen, not measured."
+const SHORT_RUN = 16
 
 # ---- tapes of while loops (codegen/kernels/while_passes.jl)
 

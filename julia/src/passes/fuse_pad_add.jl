@@ -1,5 +1,5 @@
 # x + pad(u, 0) for a small u, as unrolled loops over an array's elements have it in their
-# derivatives, adds to a part of x in place.
+# derivatives, adds to a part of x in place. The pass is about `add` and `pad`.
 
 "The sum of an array and a smaller one placed at `start`; only code generation knows it."
 struct AddWindow <: Primitive end
@@ -10,8 +10,8 @@ overwrites(::AddWindow, eqn) = 1
 """
     fuse_pad_add(program) -> Program
 
-The same Program, in which `x + pad(u, 0)` for a u of at most an eighth of x is an `AddWindow`, once
-x and u are all that needs the padded array."""
+The same Program, in which `x + pad(u, 0)` for a u of at most an eighth of x is an `AddWindow`, where
+nothing else needs the padded array."""
 function fuse_pad_add(p::Program)
     producer = IdDict{Var,Equation}(v => e for e in p.equations for v in e.outputs)
     uses = use_counts(p)

@@ -1,5 +1,6 @@
 # Straight-line code that repeats itself, as a loop again. Python loops are unrolled by tracing;
-# rolled back, their derivatives and kernels take the time of one trip to make.
+# rolled back, their derivatives and kernels take the time of one trip to make. The pass makes a
+# `scan`, and looks into `slice`, which is how such loops take elements.
 
 """
     reroll_loops(program) -> Program

@@ -1,8 +1,9 @@
 """`while_passes`: what a while loop of unknown length becomes in reverse mode.
 
 The loop runs again and leaves records of its trips, over which further passes go, backwards and forwards
-in turn; julia/src/rules/passes.jl says more. A number of records that nobody knows takes memory that grows,
-which XLA does not have: here there is only what it takes to batch such a Program, and a refusal to run it.
+in turn; julia/src/rules/while_passes.jl says more. A number of records that nobody knows takes memory that
+grows, which XLA does not have: here there is only what it takes to batch such a Program, and a refusal to run
+it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ end
 function start_carry!(s::Frame, v::Var, initial::Atom, trips; in_place = false, loop = nothing)
     g = s.generator
     isscalar(v) && return Carry(Register(local!(g, dtype(v), scalar(s, initial))), nothing, nothing, nothing)
-    left = loop === nothing ? nothing : left_memory(s, loop, initial)
+    left = loop === nothing ? nothing : donated_initial(s, loop, initial)
     stays = left !== nothing && !haskey(s.targets, v)
     stays && share_memory!(s, v, initial)
     home = stays ? (s.storages[v] = left) : memory!(s, v)
@@ -39,7 +39,7 @@ function start_carry!(s::Frame, v::Var, initial::Atom, trips; in_place = false, 
 end
 
 "The memory of an operand that nobody reads any more once a loop has started from it."
-function left_memory(s::Frame, loop::Equation, a::Atom)
+function donated_initial(s::Frame, loop::Equation, a::Atom)
     a isa Var && isinmemory(s, a) && count(b -> b === a, loop.inputs) == 1 && is_read_last(s, a) ? storage(s, a) : nothing
 end
 

@@ -102,7 +102,7 @@ overwrites(::DynamicUpdateSlice, eqn) = 1
 function emit_step!(::DynamicUpdateSlice, s::Frame, e)
     x, update, v = e.inputs[1], e.inputs[2], e.outputs[1]
     isscalar(v) && return define!(s, v, scalar(s, update))
-    m, strides = taken_over!(s, v, x), row_strides(sizes(v))
+    m, strides = donated_memory!(s, v, x), row_strides(sizes(v))
     at = Affine(strides, 0, [])
     for (a, n, w, stride) in zip(e.inputs[3:end], sizes(v), sizes(update), strides)
         start = local!(s.generator, Int, :($(clamp_position)($(as_position)($(scalar(s, a))), 0, $(n - w))))

@@ -5,7 +5,7 @@ overwrites(::AnyScatter, eqn) = 1
 
 function emit_step!(op::AnyScatter, s::Frame, e)
     x, indices, updates, v = e.inputs..., e.outputs[1]
-    m = taken_over!(s, v, x)
+    m = donated_memory!(s, v, x)
     any(==(0), sizes(updates)) || scatter_windows!(op, s, m, Windows(op, e), sizes(x), indices, updates)
 end
 

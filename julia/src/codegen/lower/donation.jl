@@ -28,7 +28,7 @@ end
 """
 Memory for the result of an equation that may take over an operand's: that operand's memory if
 nobody needs it afterwards, else fresh memory into which it is copied."""
-function taken_over!(s::Frame, v::Var, operand::Atom)
+function donated_memory!(s::Frame, v::Var, operand::Atom)
     if operand isa Var && operand in s.donatable && !haskey(s.targets, v) && storage(s, operand) isa Memory && storage(s, operand).owned
         m = storage(s, operand)
         share_memory!(s, v, operand)
@@ -40,7 +40,7 @@ function taken_over!(s::Frame, v::Var, operand::Atom)
 end
 
 "Memory for a result of a nest: where it is wanted, or else that of an operand which it replaces, or new."
-function place!(s::Frame, v::Var, stage::NestStage)
+function root_memory!(s::Frame, v::Var, stage::NestStage)
     haskey(s.targets, v) && return memory!(s, v)
     for u in operands_in_memory(s, stage)
         can_replace(s, v, u, stage) || continue
@@ -77,7 +77,7 @@ function donate!(s::Frame, a::Atom, others)
     a isa Var && storage(s, a) isa Memory && get(s.last, owner(s, a), 0) <= s.now[] && get(s.last, a, 0) <= s.now[] || return
     readers = [b for b in others if reads_memory(s, b, owner(s, a))]
     all(b -> storage(s, b) isa Virtual, readers) || return
-    foreach(b -> keep!(s, b), readers)
+    foreach(b -> materialize!(s, b), readers)
     push!(s.donatable, a)
 end
 
@@ -90,7 +90,7 @@ function reads_memory(s::Frame, a::Atom, memory::Var, seen = VarSet())
 end
 
 "Puts a virtual variable in memory."
-function keep!(s::Frame, v::Var)
+function materialize!(s::Frame, v::Var)
     storage(s, v) isa Virtual || return
     part = allocate!(s.generator.arena, bytes(aval(v)))
     m = Memory(pointer_at!(s.generator, dtype(v), part), aval(v), true)

@@ -71,7 +71,7 @@ function emit_stage!(s::Frame, stage::NestStage)
         isreduction(e) ? push!(reduces, reduction!(s, v, e, stage.domain, wide)) : (roots[v] = e)
     end
     for (v, e) in stage.roots
-        haskey(roots, v) && push!(stores, whole_store(place!(s, v, stage), v))
+        haskey(roots, v) && push!(stores, whole_store(root_memory!(s, v, stage), v))
     end
     emit_nest!(s, stage.domain, stores, reduces; roots = roots)
     for (v, m, part) in wide

@@ -10,7 +10,7 @@ module Routines
 # Loops over arrays, whatever the latency that the package around chose.
 Base.Experimental.@optlevel 3
 
-using ..JaxprAD: stored, working, accumulator, precedes, total_order
+using ..JaxprAD: stored, working, accumulator, precedes, total_order, SHORT_RUN
 
 @inline at(p::Ptr, i::Int) = unsafe_load(p, i + 1)
 @inline put!(p::Ptr{T}, x, i::Int) where {T} = unsafe_store!(p, stored(T, x), i + 1)

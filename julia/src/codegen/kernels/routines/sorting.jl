@@ -1,7 +1,5 @@
 # Merge sort of anything of fixed size: stable, without recursion, in the memory given.
 
-const SHORT_RUN = 16
-
 "Sorts n elements at `a`; `spare` has room for as many."
 @noinline function merge_sort!(less::F, a::Ptr{T}, spare::Ptr{T}, n::Int) where {F,T}
     from = 0
