@@ -56,6 +56,7 @@ class Derivative(StrEnum):
     vjp = "vjp"
     jvp = "jvp"
     linearize = "linearize"
+    grad = "grad"
 
 
 @app.command()
@@ -100,31 +101,24 @@ def show(
     derivative: Annotated[Derivative | None, typer.Option(help="Of this, not of the function.")] = None,
     optimize: Annotated[bool, typer.Option("--optimize", help="With fewer equations.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say if it runs natively, or why not.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Not the Program, but what the compiler makes of it.")
+    ] = False,
     static_argnums: StaticArgnums = None,
     static_argnames: StaticArgnames = None,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """Print a function's Program, or that of a derivative."""
+    """Print a function's Program, or that of a derivative: `grad` are the two that `jax.grad` runs."""
     with _errors(debug):
         from ..frontend.tracing import trace
         from .arguments import example_arguments
 
         f, args = example_arguments(function, arguments or [], seed)
         program = trace(f, **_static(static_argnums, static_argnames))(*args)
-        match derivative:
-            case Derivative.vjp:
-                programs = [program.vjp()]
-            case Derivative.jvp:
-                programs = [program.jvp()]
-            case Derivative.linearize:
-                split = program.linearize()
-                programs = [split.known, split.linear]
-            case None:
-                programs = [program]
-        for made in programs:
+        for made in _derivatives(program, derivative):
             shown = made.optimize() if optimize else made
-            typer.echo(str(shown), nl=False)
+            typer.echo(_plan(shown) if plan else str(shown), nl=False)
             if explain:
                 typer.echo(f"# {_execution(shown)}")
 
@@ -243,6 +237,29 @@ def _show_rules() -> None:
             f"{count.name}: {count.transpose} transpose rules over {count.jvp} JVP rules, {count.share:.0%}"
         )
     typer.echo(f"The paper on JAX's reverse mode by transposition: about {PAPER:.0%}")
+
+
+def _derivatives(program: Program, derivative: Derivative | None) -> list[Program]:
+    match derivative:
+        case Derivative.vjp:
+            return [program.vjp()]
+        case Derivative.jvp:
+            return [program.jvp()]
+        case Derivative.linearize:
+            split = program.linearize()
+            return [split.known, split.linear]
+        case Derivative.grad:
+            split = program.linearize(optimize=True, compact=True)
+            tangents = range(split.residuals, len(split.linear.inputs))
+            return [split.known, split.linear.transpose(linear=tangents, optimize=True)]
+        case None:
+            return [program]
+
+
+def _plan(program: Program) -> str:
+    from ..runtime.native import explain
+
+    return explain(program)
 
 
 def _execution(program: Program) -> str:

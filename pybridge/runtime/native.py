@@ -61,6 +61,15 @@ def refusal(program: Program) -> errors.PyBridgeError | None:
     return made if isinstance(made, errors.PyBridgeError) else None
 
 
+def explain(program: Program) -> str:
+    """What the compiler does with the Program, as text for people.
+
+    The stages with their times, loop nests with the user's lines, and why arrays are in memory. Raises what
+    `kernel` raises.
+    """
+    return ask("explain", program, references(kept_constants(program)))
+
+
 def lower(ctx: Any, program: Program, operands: Sequence[Any]) -> list[Any]:
     """The lowering of a call: one FFI call, whose last result, the workspace, XLA plans but nobody reads."""
     made = kernel(program)

@@ -37,10 +37,14 @@ Native code for a Program. Throws `UnsupportedPrimitive` where a primitive has n
 `ProgramTypeError` for symbolic dimensions."""
 function compile(p::Program)
     definitions, workspace = kernel_code(p)
+    Kernel(load(definitions), workspace, Expr(:block, definitions...))
+end
+
+"Machine code of a kernel's functions; a pointer to the last, the kernel itself."
+function load(definitions)
     foreach(d -> define(d, !holds_loop(d)), definitions[1:end-1])
     f = define(definitions[end], false)
-    pointer = Core.eval(Kernels, :(@cfunction($f, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
-    Kernel(pointer, workspace, Expr(:block, definitions...))
+    Core.eval(Kernels, :(@cfunction($f, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
 end
 
 call_kernel(kernel::Ptr{Cvoid}, operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}}, pool::Ptr{Cvoid})::Cint =

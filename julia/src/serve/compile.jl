@@ -1,4 +1,4 @@
-# The request that makes a Program an FFI target.
+# The requests that make a Program an FFI target, and that tell what the compiler does with it.
 
 function answer(::Val{:compile}, body, arguments)
     p = checked(body)
@@ -6,4 +6,9 @@ function answer(::Val{:compile}, body, arguments)
         with_constants(() -> compile(p), p, addresses_of(arguments[2]))
     end
     string(UInt(made.handler), " ", made.workspace)
+end
+
+function answer(::Val{:explain}, body, arguments)
+    p = checked(body)
+    with_constants(() -> explain(p), p, addresses_of(arguments[1]))
 end

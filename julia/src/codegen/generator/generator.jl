@@ -8,9 +8,10 @@ mutable struct Generator
     results::Int                        # of the kernel; the workspace comes after them
     canfail::Bool                       # whether the kernel has a status
     target::Target
+    notes::Notes
 end
-Generator(results; target = KernelTarget()) =
-    Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(), !splits_work(target), results, false, target)
+Generator(results; target = KernelTarget(), notes = NoNotes()) =
+    Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(), !splits_work(target), results, false, target, notes)
 
 const WORKSPACE = :workspace
 

@@ -11,8 +11,8 @@ check_sizes(p::Program) = all(v -> isstatic(shape(v)), vcat(p.inputs, p.outputs)
 
 The code of a Program. It and each Program nested in it is planned (`plan/`), which gives stages; a
 stage is a loop nest (`nest/`) or an operation with code of its own (`kernels/`)."""
-function lower(p::Program)
-    g = Generator(length(p.outputs))
+function lower(p::Program; notes = NoNotes())
+    g = Generator(length(p.outputs); notes = notes)
     g.types[WORKSPACE] = Ptr{UInt8}
     emit_code!(g, :($WORKSPACE = $(buffer_data)($UInt8, results, $(length(p.outputs) + 1))))
     inputs = Storage[operand!(g, v, k) for (k, v) in enumerate(p.inputs)]

@@ -17,10 +17,12 @@ function emit_program!(g::Generator, p::Program, inputs, targets; plan_ = plan(p
     end
     merge!(s.last, plan_.last)
     claim_targets!(s, p, plan_.producer, targets)
+    note!(g.notes, plan_)
     for (k, stage) in enumerate(plan_.stages)
         check_cancelled()
         s.now[] = k
-        emit_stage!(s, stage)
+        note!(g.notes, stage)
+        nested(() -> emit_stage!(s, stage), g.notes)
         release_dead!(s, k)
     end
     results = Result[result!(s, a, m) for (a, m) in zip(p.outputs, targets)]

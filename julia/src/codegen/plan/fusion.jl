@@ -23,7 +23,7 @@ function fuse(p::Program, producer, memory)
         check_cancelled()
         if isreduction(e) || (isfusable(e.op, e) && !isscalar(e.outputs[1]))
             for v in e.outputs
-                (isreduction(e) || v in memory) || continue
+                (isreduction(e) || haskey(memory, v)) || continue
                 domain = sizes(isreduction(e) ? e.inputs[1] : v)
                 k = place_of_root(stages, made, e, domain, producer, memory)
                 k > length(stages) && push!(stages, NestStage(domain, []))

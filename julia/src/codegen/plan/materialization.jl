@@ -1,14 +1,14 @@
 # Which arrays are materialised. The others are virtual: each element is computed where it is read.
 
-"Fusable variables that must be in memory, or had better be."
+"Fusable variables that must be in memory, or had better be, with the reason."
 function materialized(p::Program, producer)
     consumers = IdDict{Var,Vector{Tuple{Equation,Int}}}()
     for e in p.equations, (k, a) in enumerate(e.inputs)
         a isa Var && push!(get!(() -> Tuple{Equation,Int}[], consumers, a), (e, k))
     end
-    memory, costs, chains = VarSet(), IdDict{Var,Int}(), IdDict{Var,Int}()
+    memory, costs, chains = Materialized(), IdDict{Var,Int}(), IdDict{Var,Int}()
     for a in p.outputs
-        a isa Var && push!(memory, a)
+        a isa Var && (memory[a] = Reason(:result))
     end
     for e in p.equations
         isfusable(e.op, e) || continue
@@ -18,34 +18,37 @@ function materialized(p::Program, producer)
         for v in e.outputs
             isscalar(v) && continue
             costs[v], chains[v] = own, chain
-            (chain > LONGEST_CHAIN || worth_memory(v, get(consumers, v, ()), own)) && push!(memory, v)
+            haskey(memory, v) && continue
+            reason = chain > LONGEST_CHAIN ? Reason(:long_chain) : worth_memory(v, get(consumers, v, ()), own)
+            reason === nothing || (memory[v] = reason)
         end
     end
     memory
 end
 
+"The reason to keep an array that costs so much an element, or nothing."
 function worth_memory(v::Var, consumers, cost)
     elsewhere = 0
     for (e, k) in consumers
         (isreduction(e) || (isfusable(e.op, e) && ispointwise(e.op))) && continue
-        reads_elements(e.op, e, k) || return true
-        any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP && return true
+        reads_elements(e.op, e, k) || return Reason(:needed_whole, e)
+        any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP && return Reason(:read_often, e)
         elsewhere += 1
     end
-    elsewhere > 0 && length(consumers) > 1 && cost * length(consumers) > AFFORDABLE
+    elsewhere > 0 && length(consumers) > 1 && cost * length(consumers) > AFFORDABLE ? Reason(:dear) : nothing
 end
 
 """
 Virtual variables, not cheap, that more than one stage would compute; not what these are computed
 from, which then only one stage needs."""
 function shared_by_stages(stages, producer, memory)
-    first_user, costs, shared = IdDict{Var,Int}(), IdDict{Var,Int}(), VarSet()
+    first_user, costs, shared = IdDict{Var,Int}(), IdDict{Var,Int}(), Materialized()
     total(v) = v isa Var && isvirtual(memory, producer, v) ?
         get!(() -> min(LARGEST_COST, cost(producer[v].op, producer[v]) + sum(Int[total(a) for a in producer[v].inputs])), costs, v) : 0
     function visit(v, k)
-        v isa Var && isvirtual(memory, producer, v) && !(v in shared) || return
+        v isa Var && isvirtual(memory, producer, v) && !haskey(shared, v) || return
         user = get(first_user, v, nothing)
-        user === nothing || return user != k && total(v) > CHEAP ? (push!(shared, v); nothing) : nothing
+        user === nothing || return user != k && total(v) > CHEAP ? (shared[v] = Reason(:shared); nothing) : nothing
         first_user[v] = k
         foreach(a -> visit(a, k), producer[v].inputs)
     end

@@ -16,9 +16,20 @@ struct OwnStage <: Stage
     equation::Equation
 end
 
+"""
+Why an array is in memory: `kind` is one of `REASONS` (codegen/explain.jl), `by` the equation that
+asks for it."""
+struct Reason
+    kind::Symbol
+    by::Union{Equation,Nothing}
+end
+Reason(kind) = Reason(kind, nothing)
+
+const Materialized = IdDict{Var,Reason}
+
 struct Plan
     stages::Vector{Stage}
-    memory::VarSet                  # fusable variables that are nevertheless kept in memory
+    memory::Materialized            # fusable variables that are nevertheless kept in memory
     producer::IdDict{Var,Equation}
     last::IdDict{Var,Int}           # the last stage that reads a variable; typemax for results
 end
@@ -26,7 +37,7 @@ end
 isreduction(e::Equation) = isreduction(e.op)
 "A reshape that moves nothing but could not be computed element by element without divisions."
 isalias(e::Equation) = e.op isa Reshape && !isfusable(e.op, e)
-isvirtual(plan_memory, producer, v) = haskey(producer, v) && !isscalar(v) && isfusable(producer[v].op, producer[v]) && !(v in plan_memory)
+isvirtual(plan_memory, producer, v) = haskey(producer, v) && !isscalar(v) && isfusable(producer[v].op, producer[v]) && !haskey(plan_memory, v)
 
 function plan(p::Program)
     producer = IdDict{Var,Equation}(v => e for e in p.equations for v in e.outputs)
@@ -35,7 +46,7 @@ function plan(p::Program)
         stages = fuse(p, producer, memory)
         shared = shared_by_stages(stages, producer, memory)
         isempty(shared) && return Plan(stages, memory, producer, last_reads(p, stages, producer, memory))
-        union!(memory, shared)
+        merge!(memory, shared)
     end
     stages = fuse(p, producer, memory)
     Plan(stages, memory, producer, last_reads(p, stages, producer, memory))

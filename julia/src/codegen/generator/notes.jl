@@ -1,0 +1,30 @@
+# What is noted while code is made, for `explain` (codegen/explain.jl).
+
+abstract type Notes end
+"Nothing is noted: nobody asks."
+struct NoNotes <: Notes end
+"What was made, in order, each with how deeply its Program is nested: a `Plan`, its stages, their `LoopNote`s."
+mutable struct PlanNotes <: Notes
+    depth::Int
+    entries::Vector{Tuple{Int,Any}}
+end
+PlanNotes() = PlanNotes(0, [])
+
+"The loops of a nest, after axes became one and changed places, and into how many chunks the first is cut."
+struct LoopNote
+    domain::Vector{Int}
+    chunks::Int
+end
+
+note!(::NoNotes, x) = nothing
+note!(n::PlanNotes, x) = (push!(n.entries, (n.depth, x)); nothing)
+"`f()` makes the code of a nested Program."
+nested(f, ::NoNotes) = f()
+function nested(f, n::PlanNotes)
+    n.depth += 1
+    try
+        f()
+    finally
+        n.depth -= 1
+    end
+end
