@@ -1,42 +1,68 @@
-# Derivatives of functions of numbers, for Enzyme, which would otherwise differentiate their bits.
+# Derivatives of functions of numbers, which Enzyme would otherwise differentiate by their bits: the
+# JVP rules of elementwise primitives, on numbers.
 
-"Numbers' functions with a derivative in NumberMath's terms: `partials(f, x...)` at those numbers, one each."
-hasderivative(f) = hasmethod(partials, Tuple{typeof(f),Float64}) || hasmethod(partials, Tuple{typeof(f),Float64,Float64})
+"""
+    partials(f, x...) -> derivatives
 
-partials(::typeof(NumberMath.exp), x) = (NumberMath.exp(x),)
-partials(::typeof(NumberMath.exp2), x) = (NumberMath.exp2(x) * oftype(x, log(2)),)
-partials(::typeof(NumberMath.expm1), x) = (NumberMath.exp(x),)
-partials(::typeof(NumberMath.log), x) = (1 / x,)
-partials(::typeof(NumberMath.log2), x) = (oftype(x, 1 / log(2)) / x,)
-partials(::typeof(NumberMath.log1p), x) = (1 / (1 + x),)
-partials(::typeof(NumberMath.sin), x) = (NumberMath.cos(x),)
-partials(::typeof(NumberMath.cos), x) = (-NumberMath.sin(x),)
-partials(::typeof(NumberMath.sin_near), x) = (NumberMath.cos_near(x),)
-partials(::typeof(NumberMath.cos_near), x) = (-NumberMath.sin_near(x),)
-partials(::typeof(NumberMath.tan), x) = (y = NumberMath.tan(x); (1 + y * y,))
-partials(::typeof(NumberMath.tan_near), x) = (y = NumberMath.tan_near(x); (1 + y * y,))
-partials(::typeof(NumberMath.one_minus_square), x) = (-2x,)
-partials(::typeof(NumberMath.asin), x) = (NumberMath.rsqrt((1 - x) * (1 + x)),)
-partials(::typeof(NumberMath.acos), x) = (-NumberMath.rsqrt((1 - x) * (1 + x)),)
-partials(::typeof(NumberMath.atan), x) = (1 / (1 + x * x),)
-partials(::typeof(NumberMath.sinh), x) = (NumberMath.cosh(x),)
-partials(::typeof(NumberMath.cosh), x) = (NumberMath.sinh(x),)
-partials(::typeof(NumberMath.tanh), x) = (y = NumberMath.tanh(x); ((1 - y) * (1 + y),))
-partials(::typeof(NumberMath.logistic), x) = (NumberMath.logistic(x) * NumberMath.logistic(-x),)
-partials(::typeof(NumberMath.sqrt), x) = (oftype(x, 0.5) / NumberMath.sqrt(x),)
-partials(::typeof(NumberMath.rsqrt), x) = (-(NumberMath.rsqrt(x) / (2x)),)
-partials(::typeof(NumberMath.cbrt), x) = (y = NumberMath.cbrt(x); (1 / (3 * y * y),))
-partials(::typeof(NumberMath.asinh), x) = (1 / NumberMath.hypot(x, one(x)),)
-partials(::typeof(NumberMath.acosh), x) = (NumberMath.rsqrt(x - 1) * NumberMath.rsqrt(x + 1),)
-partials(::typeof(NumberMath.atanh), x) = (1 / ((1 - x) * (1 + x)),)
-partials(::typeof(NumberMath.erf), x) = (oftype(x, 2 / sqrt(π)) * NumberMath.exp(-x * x),)
-partials(::typeof(NumberMath.erfc), x) = (oftype(x, -2 / sqrt(π)) * NumberMath.exp(-x * x),)
-partials(::typeof(NumberMath.erf_inv), x) = (y = NumberMath.erf_inv(x); (oftype(x, sqrt(π) / 2) * NumberMath.exp(y * y),))
-partials(::typeof(absolute), x) = (oftype(x, sign(x)),)
-partials(::typeof(power), x, y) = (ifelse(y == 0, zero(x), y * NumberMath.pow(x, y - 1)),
-                                   NumberMath.log(ifelse(x > 0, x, one(x))) * NumberMath.pow(x, y))
-partials(::typeof(power), x, y::Integer) = (ifelse(y == 0, zero(x), oftype(x, y) * power(x, y - one(y))), zero(x))
-partials(::typeof(NumberMath.atan2), y, x) = (r = NumberMath.hypot(x, y); (x / r / r, -y / r / r))
-# As JAX has it, operands that tie share the derivative.
-partials(::typeof(larger), x, y) = (d = ifelse(x == y, oftype(x, 0.5), oftype(x, x > y)); (d, 1 - d))
-partials(::typeof(smaller), x, y) = (d = ifelse(x == y, oftype(x, 0.5), oftype(x, x < y)); (d, 1 - d))
+The derivatives of `f`, the kernel of an elementwise primitive, by each operand, at those numbers;
+0 by an integer. There are methods for Float32 and Float64."""
+function partials end
+
+"Whether there are `partials` of a function, so that Enzyme need not look into it."
+hasderivative(f) = any(n -> hasmethod(partials, Tuple{typeof(f),fill(Float64, n)...}), 1:3)
+
+"""
+A Program of the derivatives of a primitive by its operands, numbers of these types: its JVP rule
+for a tangent of 1 in each. Nothing where it has no rule for one of them."""
+function partials_program(op::Elementwise, types)
+    x, b = Var[Var(TensorType(T, Dim[])) for T in types], Builder()
+    T = dtype(emit!(b, op, x)[1])
+    e = only_equation(b)
+    yx = Traced[Traced(b, a) for a in (e.outputs[1], x...)]
+    function partial(k)
+        isinexact(types[k]) || return Literal(zero(T))
+        op.tangents isa Tuple && op.tangents[k] === no_rule && return nothing
+        one_ = Union{Traced,Nothing}[j == k ? literal(yx[1+j], 1) : nothing for j in eachindex(types)]
+        ẏ = tangent(op, op.tangents, e, one_, yx)
+        ẏ === nothing ? Literal(zero(T)) : ẏ.atom
+    end
+    found = map(partial, eachindex(types))
+    any(a -> a === nothing, found) ? nothing : dce(Program("partials", x, b.equations, Vector{Atom}(found)))
+end
+only_equation(b::Builder) = (length(b.equations) == 1 || error("expected one equation"); b.equations[1])
+
+"""
+The body of a method of `partials`. `form(f, atom)`: the function to call in the place of the kernel
+`f` of that operand."""
+function partials_body(p::Program, x::Vector{Symbol}, form)
+    names = IdDict{Var,Symbol}(zip(p.inputs, x))
+    value(a::Literal) = a.value
+    value(a::Var) = names[a]
+    code = Any[]
+    for e in p.equations
+        v = names[e.outputs[1]] = Symbol(:v, length(names))
+        f = form(kernel(e.op, e.attrs), e.inputs[1])
+        push!(code, :($v = convert($(dtype(e.outputs[1])), $f($(map(value, e.inputs)...)))))
+    end
+    Expr(:block, code..., Expr(:tuple, map(value, p.outputs)...))
+end
+
+function define_partials(op::Elementwise, types)
+    op.attributes === () && length(types) == op.arity && with_dtypes(op.accepts, map(T -> TensorType(T, Dim[]), types), NO_ATTRIBUTES) || return
+    p = partials_program(op, types)
+    p !== nothing && all(e -> e.op isa Elementwise, p.equations) && all(a -> dtype(a) === types[1], p.outputs) || return
+    x = Symbol[Symbol(:x, k) for k in eachindex(types)]
+    method(f, form) = @eval @inline partials(::$(typeof(f)), $((:($v::$T) for (v, T) in zip(x, types))...)) = $(partials_body(p, x, form))
+    f = kernel(op, NO_ATTRIBUTES)
+    method(f, (g, a) -> g)
+    # The form for ordinary arguments has the derivative in the same form.
+    fast = length(types) == 1 ? fast_form(f, types[1]) : nothing
+    fast === nothing || method(fast[1], (g, a) -> a === p.inputs[1] && fast_form(g, types[1]) !== nothing ? fast_form(g, types[1])[1] : g)
+end
+
+for op in values(PRIMITIVES), T in (Float32, Float64)
+    op isa Elementwise && !haszerotangent(op) && !(name(op) in PLAIN_NAMES) || continue
+    for types in ([T], [T, T], [T, Int32], [T, Int64], [T, T, T])
+        define_partials(op, types)
+    end
+end
