@@ -216,3 +216,18 @@ def test_bench_is_for_a_checkout(tmp_path, monkeypatch, capfd):
     assert "scan-60" in capfd.readouterr().out
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(app, ["bench", "--list"]).exit_code == 2
+
+
+def test_show_tells_what_the_compiler_made(run):
+    done = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--plan")
+    assert done.exit_code == 0
+    assert "of workspace, compiled in" in done.output and "machine_code" in done.output
+    assert "loop nest 40×30" in done.output and "functions.py:7 (f): " in done.output
+
+
+def test_the_plan_of_a_gradient_is_that_of_its_two_kernels(run):
+    plans = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--plan", "--derivative", "grad")
+    assert plans.exit_code == 0
+    assert plans.output.count("of workspace, compiled in") == 2
+    programs = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--derivative", "grad").output
+    assert programs.count("program ") == 2
