@@ -14,11 +14,11 @@ from . import (
     fourier,
     indexing,
     linalg,
-    passes,
     random,
     reductions,
     solvers,
     structural,
+    while_passes,
     windows,
 )
 from .decompositions import DECOMPOSITIONS as _DECOMPOSITIONS
@@ -30,7 +30,7 @@ SPECS: dict[str, Spec] = {
     spec.op: spec
     for family in (
         *(elementwise, structural, indexing, reductions, linalg, solvers, fourier, windows, random),
-        *(control, custom, passes),
+        *(control, custom, while_passes),
     )
     for spec in family.SPECS
 }
