@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pybridge.runtime.rules import jaxprad_rules
+from pybridge.runtime.rule_table import jaxprad_rules
 
 from . import PAGE, apart, lines, measured_exports, text
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pybridge.frontend.adapter import registry
 from pybridge.frontend.primitives import DECOMPOSITIONS, LOWERINGS
-from pybridge.runtime.rules import Rules
+from pybridge.runtime.rule_table import Rules
 
 from .exports import PLATFORMS
 from .notes import APART, BODIES, REWRITTEN, WHY

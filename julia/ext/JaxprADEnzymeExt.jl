@@ -6,6 +6,6 @@ using Enzyme: Enzyme, BatchDuplicated, Const, Duplicated, Forward, Reverse, auto
 include("functions.jl")
 include("refusals.jl")
 include("programs.jl")
-include("rules.jl")
+include("enzyme_rules.jl")
 
 end

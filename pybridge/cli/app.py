@@ -229,7 +229,7 @@ def _static(argnums: str | None, argnames: str | None) -> _Static:
 
 
 def _show_rules() -> None:
-    from ..runtime.rules import PAPER, count_rules
+    from ..runtime.rule_table import PAPER, count_rules
 
     ours, jax = count_rules()
     for count in (ours, jax):

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..errors import ProgramSyntaxError, ProgramVersionError
 from .numerals import COMPLEX, DTYPES, FLOATS, integer_range, read_float
+from .printer import RESERVED, VERSION
 from .program import Equation, Program
 from .schema import OPERATIONS
-from .text import RESERVED, VERSION
 from .types import Atom, Literal, SymDim, TensorType, Value, Var
 
 MAX_NESTING = 100

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramTypeError
+from .printer import format_body, format_program
 from .schema import DERIVATIVE_RULES
-from .text import format_body, format_program
 from .types import Atom, Literal, SymDim, TensorType, Value, Var, content_key
 
 INLINE_CONSTANT = 64

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..frontend import keys
-from ..frontend.adapter import checkpoints, devices, effects, equations, jaxprs, next_objects, references
+from ..frontend.adapter import (
+    checkpoints,
+    devices,
+    effects,
+    equation_parameters,
+    jaxprs,
+    next_objects,
+    references,
+)
 from ..frontend.adapter.jaxprs import Var
 from ..frontend.emission import to_jax
 from ..ir.program import Program
@@ -153,7 +161,7 @@ class _Splitting:
         eqn = checkpoints.by_marks(node.eqn)
         policy = node.eqn.params["policy"] if eqn is not node.eqn else None
 
-        inner = replace(self, in_a_loop=self.in_a_loop or eqn.primitive.name in equations.LOOPS)
+        inner = replace(self, in_a_loop=self.in_a_loop or eqn.primitive.name in equation_parameters.LOOPS)
 
         def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
             inside = inner.partition(jaxpr, consts, policy)
@@ -208,8 +216,8 @@ def _flat(jaxpr, values: dict[Var, Any]) -> tuple[list[Any], list[Any]]:
     def walk(body) -> None:
         for eqn in map(next_objects.counterpart, body.eqns):
             given = renamed(eqn.invars)
-            if eqn.primitive.name in equations.CALLS:
-                called = equations.called(eqn)
+            if eqn.primitive.name in equation_parameters.CALLS:
+                called = equation_parameters.called(eqn)
                 values.update(jaxprs.constants(called))
                 names.update(zip(jaxprs.inputs(called), given, strict=True))
                 walk(called)

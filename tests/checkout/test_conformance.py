@@ -12,7 +12,7 @@ import conformance
 from conformance import notes
 from conformance import table as module
 from pybridge.frontend.adapter import registry
-from pybridge.runtime import rules
+from pybridge.runtime.rule_table import Rules
 
 
 def test_the_page_is_up_to_date():
@@ -25,11 +25,11 @@ def test_the_page_is_up_to_date():
 
 
 RULES = {
-    "sin": rules.Rules(True, False, False, "fused"),
-    "floor": rules.Rules(False, False, True, "fused"),
-    "neg": rules.Rules(True, True, False, "fused"),
-    "schur": rules.Rules(False, False, False, "own"),
-    "zeta": rules.Rules(True, False, False, "none", (0,)),
+    "sin": Rules(True, False, False, "fused"),
+    "floor": Rules(False, False, True, "fused"),
+    "neg": Rules(True, True, False, "fused"),
+    "schur": Rules(False, False, False, "own"),
+    "zeta": Rules(True, False, False, "none", (0,)),
 }
 
 

@@ -16,10 +16,10 @@ PLACES = {
     "julia/src/rules/gather.jl": "transpose(op::Gather",
     "julia/src/codegen/plan/fusion.jl": "function fuse(",
     "julia/src/codegen/plan/materialization.jl": "function materialized(",
-    "julia/src/passes/min_cut.jl": "function least_cut(",
+    "julia/src/passes/min_cut_residuals.jl": "function least_cut(",
     "julia/src/enzyme/partials.jl": "function partials",
-    "julia/ext/rules.jl": "EnzymeRules.reverse(config, k::Const{<:Known}",
-    "pybridge/frontend/adapter/equations.py": "def scan(",
+    "julia/ext/enzyme_rules.jl": "EnzymeRules.reverse(config, k::Const{<:Known}",
+    "pybridge/frontend/adapter/equation_parameters.py": "def scan(",
 }
 
 

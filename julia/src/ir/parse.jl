@@ -1,7 +1,7 @@
 # Program text -> Program, by recursive descent over the tokens. Nothing in it is ever evaluated.
 
 const FORMAT_VERSION = 1
-const MAX_NESTING = 200          # nested Programs and lists; deeper text is refused before the stack is
+const MAX_NESTING = 100          # nested Programs and lists, as in Python; deeper text is refused before the stack is
 
 mutable struct Parser
     text::String

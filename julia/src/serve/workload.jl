@@ -10,14 +10,21 @@ function run_workload()
         for command in ("normalize", "optimize", "jvp $ones_ optimize", "linearize $ones_ optimize", "linearize $ones_ optimize compact", "vjp $ones_ 0 optimize")
             answer_to_workload("$command\n$text")
         end
-        derivative = optimize(vjp(p))
-        for (k, q) in enumerate((p, derivative))
+        evaluate_with_ones(optimize(vjp(p)))
+        for (k, q) in enumerate((p, gradient_programs(p)...))
             evaluate_with_ones(q)
             answer_to_workload("compile workload_$(p.name)_$k -\n" * program_text(q))
         end
     end
     answer_to_workload("linearize m1 optimize compact\n" * unrolled_loop(100))
     answer_to_workload("rules\n")
+end
+
+"What a gradient in JAX compiles: the known half and the transpose of the linear one."
+function gradient_programs(p::Program)
+    l = linearized(p, inexact(p.inputs); compact = true, optimized = true)
+    linear = [k > l.residuals && isinexact(dtype(v)) for (k, v) in enumerate(l.linear.inputs)]
+    l.known, optimize(transpose(l.linear, linear))
 end
 
 "The product of p² - p³ - p over the elements p, long enough to be rolled."

@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from . import equations, internals, jaxprs, next_objects
+from . import equation_parameters, internals, jaxprs, next_objects
 from .custom_rules import instantiated
 from .high_rules import Flat, accumulated
 from .linear_map import linear_map
@@ -29,12 +29,12 @@ def kept(jaxpr: jaxprs.ClosedJaxpr, linear: Sequence[bool]) -> jaxprs.ClosedJaxp
 
 def _equations(jaxpr: Any) -> list[Any]:
     """The equations of the jaxpr and of those that it calls."""
-    inner = (_equations(equations.called(eqn)) if _is_call(eqn) else [eqn] for eqn in jaxpr.eqns)
+    inner = (_equations(equation_parameters.called(eqn)) if _is_call(eqn) else [eqn] for eqn in jaxpr.eqns)
     return [eqn for eqns in inner for eqn in eqns]
 
 
 def _is_call(eqn: Any) -> bool:
-    return eqn.primitive.name in equations.CALLS
+    return eqn.primitive.name in equation_parameters.CALLS
 
 
 def _has_own(eqn: Any) -> bool:
@@ -65,7 +65,7 @@ def _evaluated(jaxpr: Any, args: Sequence[Any], linear: Sequence[bool]) -> tuple
 
 def _applied(eqn: Any, operands: list[Any], flags: list[bool]) -> tuple[list[Any], list[bool]]:
     if _is_call(eqn):
-        return _evaluated(equations.called(eqn), operands, flags)
+        return _evaluated(equation_parameters.called(eqn), operands, flags)
     transposed = any(flags) and _has_own(eqn)
     results = _linear_map(eqn, operands, flags) if transposed else jaxprs.bind(eqn, operands)
     return results, [any(flags)] * len(results)

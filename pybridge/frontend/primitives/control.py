@@ -10,7 +10,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from ...ir.program import Program
 from ...ir.types import TensorType, Var
-from ..adapter import checkpoints, equations
+from ..adapter import checkpoints, equation_parameters
 from .spec import Spec
 
 _SCALAR_BOOL = TensorType("bool")
@@ -80,7 +80,7 @@ def _while(*operands, cond_consts, body_consts, bound, cond, body):
 
 
 def _lower_remat(lowering, eqn, inputs):
-    remat = equations.remat(eqn)
+    remat = equation_parameters.remat(eqn)
     if lowering.keeps_all or checkpoints.saves_everything(remat.policy):
         return lowering.inline_keeping_all(remat.body, inputs)
     body = lowering.body(remat.body, remat.policy or jax.checkpoint_policies.nothing_saveable)
@@ -100,7 +100,7 @@ def _without_barrier(body: Program) -> Program:
 
 
 def _lower_cond(lowering, eqn, inputs):
-    cond = equations.cond(eqn)
+    cond = equation_parameters.cond(eqn)
     if cond.platforms is not None:
         return lowering.inline(_portable_branch(lowering, eqn, cond), inputs[1:])
     branches = tuple(map(lowering.body, cond.branches))
@@ -116,7 +116,7 @@ def _portable_branch(lowering, eqn, cond):
 
 
 def _lower_scan(lowering, eqn, inputs):
-    scan = equations.scan(eqn)
+    scan = equation_parameters.scan(eqn)
     return lowering.emit(
         "scan",
         inputs,
@@ -131,7 +131,7 @@ def _lower_scan(lowering, eqn, inputs):
 
 
 def _lower_while(lowering, eqn, inputs):
-    loop = equations.while_loop(eqn)
+    loop = equation_parameters.while_loop(eqn)
     if loop.cond.out_avals[0].shape:
         return _lower_batched_while(lowering, eqn, inputs, loop)
     return lowering.emit(

@@ -9,7 +9,7 @@ import itertools
 
 from ...ir.numerals import FLOATS
 from ...ir.types import Literal, SymDim, TensorType
-from ..adapter import definitions, equations
+from ..adapter import definitions, equation_parameters
 from .cholesky_update import lower_cholesky_update
 from .custom import lower_high, lower_high_linear
 from .folding import FOLDED
@@ -22,7 +22,7 @@ def _identity(lowering, eqn, inputs):
 
 
 def _inlined(lowering, eqn, inputs):
-    return lowering.inline(equations.called(eqn), inputs)
+    return lowering.inline(equation_parameters.called(eqn), inputs)
 
 
 def _broadcast_in_dim(lowering, eqn, inputs):
@@ -179,7 +179,7 @@ def _no_results(lowering, eqn, inputs):
 
 
 DECOMPOSITIONS = {
-    **dict.fromkeys(equations.CALLS, _inlined),
+    **dict.fromkeys(equation_parameters.CALLS, _inlined),
     "julia_call": _bridged,
     "call_hi_primitive": lower_high,
     "call_hi_primitive_linearized": lower_high_linear,

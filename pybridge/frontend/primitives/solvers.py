@@ -6,7 +6,7 @@ import itertools
 
 from jax import lax
 
-from ..adapter import equations
+from ..adapter import equation_parameters
 from ..adapter.linear_map import linear_map
 from .spec import Spec
 
@@ -40,7 +40,7 @@ def _groups(operands, counts):
 
 
 def _lower_custom_linear_solve(lowering, eqn, inputs):
-    solve = equations.linear_solve(eqn)
+    solve = equation_parameters.linear_solve(eqn)
     bodies = {name: None if body is None else lowering.body(body) for name, body in solve.functions.items()}
     consts = tuple(solve.consts.values())
     return lowering.emit("custom_linear_solve", inputs, eqn, consts=consts, **bodies)
@@ -51,7 +51,7 @@ def _linear_call(*operands, residuals, call, transpose):
 
 
 def _lower_linear_call(lowering, eqn, inputs):
-    linear = equations.linear_call(eqn)
+    linear = equation_parameters.linear_call(eqn)
     call = lowering.body(linear.call)
 
     def back(inner, args):

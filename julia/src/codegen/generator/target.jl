@@ -1,5 +1,5 @@
 # What code is written for. Methods are for targets that want it otherwise than native kernels, as
-# Enzyme does (`enzyme/plain.jl`).
+# Enzyme does (`enzyme/plain_functions.jl`).
 
 abstract type Target end
 "A kernel that XLA calls."
