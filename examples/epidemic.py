@@ -1,7 +1,7 @@
 """One simulation written in two ways; docs/performance.md tells by their plans why one is faster.
 
-python examples/epidemic.py             # times of their gradients
-pybridge show --plan --derivative grad examples/epidemic.py:written
+`python examples/epidemic.py` gives the times of their gradients, and
+`pybridge show --plan --derivative grad examples/epidemic.py:written` a plan.
 """
 
 from __future__ import annotations
