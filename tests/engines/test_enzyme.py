@@ -167,7 +167,7 @@ def test_what_enzyme_says_is_an_enzyme_error(monkeypatch):
 
     gradient = jax.grad(pb.bridge(lambda a: waves(a, 3.0).sum(), engine="enzyme"))
     with monkeypatch.context() as patched, pytest.raises(pb.EnzymeError, match="beyond me") as refused:
-        patched.setattr("pybridge.runtime.transforms.julia.request", refuse)
+        patched.setattr("pybridge.runtime.requests.julia.request", refuse)
         gradient(A)
     assert "differentiated" in refused.value.stacktrace
     assert_agree(gradient(A), jax.grad(lambda a: waves(a, 3.0).sum())(A), "gradient")
