@@ -196,9 +196,7 @@ def export(
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
 
 
-@app.command(
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-)
+@app.command(context_settings=_PASSED_ON)
 def bench(context: typer.Context) -> None:
     """Measure native kernels beside JAX, in a checkout: `python -m benchmarks`, with the same options."""
     with _errors(debug=False):

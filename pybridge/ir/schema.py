@@ -28,18 +28,19 @@ class Operation:
         return lacking if self.name != "constant" or len(lacking) != 1 else []
 
 
-def _names(text: str) -> tuple[str, ...]:
+def names(text: str) -> tuple[str, ...]:
+    """A family in one line: names separated by white space."""
     return tuple(text.split())
 
 
-UNARY = _names(
+UNARY = names(
     """
     neg sign floor ceil is_finite exp exp2 log log2 expm1 log1p tanh logistic sin cos tan asin acos atan sinh
     cosh asinh acosh atanh sqrt rsqrt cbrt square one_minus_square erf erfc erf_inv lgamma digamma bessel_i0e
     bessel_i1e abs real imag conj not population_count clz stop_gradient copy
     """
 )
-BINARY = _names(
+BINARY = names(
     """
     add sub mul div rem pow max min atan2 nextafter and or xor shift_left shift_right_arithmetic
     shift_right_logical eq ne lt le gt ge complex mulhi igamma igammac igamma_grad_a polygamma zeta
@@ -142,7 +143,7 @@ DERIVATIVE_RULES = frozenset({"jvp", "fwd", "bwd", "matvec", "vecmat", "transpos
 def _operations() -> dict[str, Operation]:
     elementwise = dict.fromkeys((*UNARY, *BINARY), "") | _ELEMENTWISE
     return {
-        name: Operation(name, _names(attributes), name in elementwise)
+        name: Operation(name, names(attributes), name in elementwise)
         for name, attributes in (elementwise | _STRUCTURED).items()
     }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from jax import lax
 
 from ...ir.numerals import DTYPES, dtype_name
+from ...ir.schema import names
 from ..dimensions import to_dim
-from .spec import Spec, integers, names
+from .spec import Spec, integers
 
 
 def _reduction(op: str) -> Spec:

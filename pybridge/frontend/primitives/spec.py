@@ -61,11 +61,6 @@ class Spec:
         return (self.op,) if self.lax is None else self.lax
 
 
-def names(text: str) -> list[str]:
-    """A family in one line: names separated by white space."""
-    return text.split()
-
-
 def integers(values) -> tuple[int, ...]:
     """Axes and the like, free of numpy's integers."""
     return tuple(int(v) for v in values)
