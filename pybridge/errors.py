@@ -87,4 +87,4 @@ class EnzymeError(JuliaError):
 
 
 class ForkedProcess(PyBridgeError):
-    """Julia was started before this process was forked; it cannot be used in the child."""
+    """Julia was started, or about to be, when this process was forked; it cannot be used in the child."""

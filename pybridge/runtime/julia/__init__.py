@@ -31,8 +31,8 @@ def request(command: str, body: str = "", *, arguments: Sequence[str] = ()) -> s
     """Send one request to JaxprAD in Julia and return its answer; the first one starts Julia.
 
     Any thread may call. Raises JuliaError for an error in Julia, JuliaNotFound or JuliaUnusable where
-    there is no Julia that works, ForkedProcess in a child forked after the start. KeyboardInterrupt ends
-    the request; the next one works.
+    there is no Julia that works, ForkedProcess in a child forked after the start or during it.
+    KeyboardInterrupt ends the request; the next one works.
     """
     return _RUNTIME.request(command, body, arguments=arguments)
 

@@ -82,6 +82,8 @@ def _one_at_a_time(folder: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
+        # Closing it is not enough: a child forked meanwhile has it open, too.
+        fcntl.flock(lock, fcntl.LOCK_UN)
         os.close(lock)
 
 

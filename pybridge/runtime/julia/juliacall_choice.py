@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import forks
 from .probe import Installation
 
 _BROKEN_RELEASES = {"0.9.35"}
@@ -63,7 +64,8 @@ def _resolved() -> Choice | str:
     # juliapkg's public functions resolve first, which prints to stdout and downloads; this one only looks
     from juliapkg.deps import STATE, can_skip_resolve
 
-    known = can_skip_resolve() if Path(STATE["meta"]).exists() else None
+    with forks.held_off():  # it runs Julia
+        known = can_skip_resolve() if Path(STATE["meta"]).exists() else None
     if not known:
         return "juliapkg has not installed a Julia for this environment"
     return Choice(Path(known["executable"]), Path(STATE["project"]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import JuliaUnusable
+from . import forks
 
 OLDEST = (1, 5)
 TIMEOUT = 60.0
@@ -103,23 +104,28 @@ def _run(command: list[str], timeout: float, version: str) -> str:
     # LD_PRELOAD and the like are the user's; only what would make Julia talk or wait is taken away
     environment = {k: v for k, v in os.environ.items() if k not in ("JULIA_DEBUG", "JULIA_ERROR_COLOR")}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=timeout,
-            stdin=subprocess.DEVNULL,
-            env=environment,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise JuliaUnusable(f"{who} did not answer within {timeout:g} s; {REMEDY}") from None
+        with forks.held_off():
+            asked = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+            )
     except OSError as reason:
         raise JuliaUnusable(f"{who} cannot be run: {reason}; {REMEDY}") from reason
-    if done.returncode:
-        words = done.stderr.decode("utf-8", "replace").strip() or "it said nothing"
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
-        raise JuliaUnusable(f"{who} fails with {how} ({words[-300:]}); {REMEDY}")
-    return done.stdout.decode("utf-8", "replace")
+    with asked:
+        try:
+            answer, words = asked.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise JuliaUnusable(f"{who} did not answer within {timeout:g} s; {REMEDY}") from None
+        finally:
+            asked.kill()  # nothing, if it has ended
+    if asked.returncode:
+        said = words.decode("utf-8", "replace").strip() or "it said nothing"
+        how = f"signal {-asked.returncode}" if asked.returncode < 0 else f"exit status {asked.returncode}"
+        raise JuliaUnusable(f"{who} fails with {how} ({said[-300:]}); {REMEDY}")
+    return answer.decode("utf-8", "replace")
 
 
 def _release(version: str) -> tuple[int, int]:

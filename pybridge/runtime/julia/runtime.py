@@ -60,14 +60,10 @@ class Runtime:
         self._package, self._search = package, search
         self._starting = threading.RLock()
         self._live: _Live | None = None
-        self._owner = os.getpid()
-        # A fork waits for another thread's search to end: what that thread holds, such as the locks of
-        # modules it imports, would stay locked in the child for ever.
-        os.register_at_fork(
-            before=lambda: self._starting.acquire(),
-            after_in_parent=lambda: self._starting.release(),
-            after_in_child=self._after_fork,
-        )
+        self._owner: int | None = None  # the process that has begun to start Julia
+        # A fork does not wait for a start on another thread, which may itself be waiting for that fork to
+        # end: the package filelock, which juliapkg imports, has its users wait.
+        os.register_at_fork(after_in_child=self._after_fork)
 
     def request(self, command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
         """Send one request to the package and give its answer's body. Any thread may call."""
@@ -100,10 +96,11 @@ class Runtime:
         return hosted.serve(service, message)
 
     def check_process(self) -> None:
-        """Raises ForkedProcess in a child forked after the start."""
+        """Raises ForkedProcess in a child forked after the start, or while another thread was at it."""
         if self._forked():
+            started = "was started" if self._live is not None else "was being started"
             raise ForkedProcess(
-                f"Julia was started in process {self._owner}, from which {os.getpid()} was forked, "
+                f"Julia {started} in process {self._owner}, from which {os.getpid()} was forked, "
                 "and does not survive that; use the start method 'spawn' or 'forkserver', "
                 "or make the first use of pybridge after the fork"
             )
@@ -112,7 +109,14 @@ class Runtime:
         self.check_process()
         with self._starting:
             if self._live is None or (self._live.control and self._live.control.failed):
-                self._live = self._start()
+                # Said before anything is looked for: what a thread holds at a fork, such as the locks of
+                # modules it imports, stays locked in the child for ever.
+                self._owner = os.getpid()
+                try:
+                    self._live = self._start()
+                finally:
+                    if self._live is None:
+                        self._owner = None
             return self._live
 
     def _start(self) -> _Live:
@@ -155,9 +159,7 @@ class Runtime:
                     thread.join(max(0.0, deadline - time.monotonic()))
 
     def _forked(self) -> bool:
-        return self._live is not None and os.getpid() != self._owner
+        return self._owner not in (None, os.getpid())
 
     def _after_fork(self) -> None:
-        self._starting = threading.RLock()
-        if self._live is None:
-            self._owner = os.getpid()
+        self._starting = threading.RLock()  # a thread that is gone may have held the other
