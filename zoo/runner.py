@@ -90,7 +90,9 @@ def _wait(command: list[str], said: Path, limit: float) -> str:
 
 
 def _last_words(said: Path) -> str:
-    lines = said.read_text(errors="replace").strip().splitlines()
+    lines = [
+        line for line in said.read_text(errors="replace").splitlines() if any(map(str.isalnum, line))
+    ]  # XLA puts some between rows of stars
     telling = [line for line in lines if "Error" in line or "error:" in line] or lines
     return f": {telling[-1].strip()[:200]}" if telling else ""
 

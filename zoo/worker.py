@@ -27,6 +27,7 @@ from .results import Derivative, Result
 from .table import named
 
 _BUDGET = 2.0  # seconds of timing for each derivative
+_UNENDED = "its first call did not end"
 _FEWEST, _MOST = 3, 200  # rounds of timing
 
 
@@ -65,29 +66,37 @@ def run(problem: Problem, save: Callable[[Result], None]) -> Result:
         args = jax.device_put(args)
         ours = dict(derivatives(pb.bridge(loss), args))
         for name, f in derivatives(loss, args):
-            measured = _measured(f, ours[name], args, problem.tolerance, name in problem.absent)
-            result = result.with_derivative(name, measured)
-            save(result)
+            for known in _measured(f, ours[name], args, problem.tolerance, name in problem.absent):
+                result = result.with_derivative(name, known)
+                save(result)
     return result
 
 
-def _measured(theirs: Callable, ours: Callable, args: tuple, tolerance: float, absent: bool) -> Derivative:
-    """absent: JAX by itself is expected to refuse."""
+def _measured(
+    theirs: Callable, ours: Callable, args: tuple, tolerance: float, absent: bool
+) -> Iterator[Derivative]:
+    """What is known before each step that might not end, and at last. absent: JAX is expected to refuse."""
+    yield Derivative(jax_failure=_UNENDED)
     try:
         jax_run, jax_first, right = _first(theirs, args)
     except Exception as failure:
-        return Derivative(jax_failure=_said(failure, loud=not absent))
+        yield Derivative(jax_failure=_said(failure, loud=not absent))
+        return
     if not _finite(right):
-        return Derivative(jax_failure="the result is not finite")
+        yield Derivative(jax_failure="the result is not finite")
+        return
     if absent:
-        return Derivative(jax_first=jax_first)
+        yield Derivative(jax_first=jax_first)
+        return
+    yield Derivative(failure=_UNENDED, jax_first=jax_first)
     try:
         run, first, got = _first(ours, args)
     except Exception as failure:
-        return Derivative(failure=_said(failure), jax_first=jax_first)
+        yield Derivative(failure=_said(failure), jax_first=jax_first)
+        return
     wrong = error(got, right)
     seconds, jax_seconds = _least([lambda: run(*args), lambda: jax_run(*args)])
-    return Derivative(
+    yield Derivative(
         error=wrong,
         agrees=wrong <= tolerance,
         first=first,
