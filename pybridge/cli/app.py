@@ -6,10 +6,10 @@ import contextlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
 
 import typer
 from rich.console import Console
@@ -111,12 +111,8 @@ def show(
 ) -> None:
     """Print a function's Program, or that of a derivative: `grad` are the two that `jax.grad` runs."""
     with _errors(debug):
-        from ..frontend.tracing import trace
-        from .arguments import example_arguments
-
-        f, args = example_arguments(function, arguments or [], seed)
-        program = trace(f, **_static(static_argnums, static_argnames))(*args)
-        for made in _derivatives(program, derivative):
+        example = _example(function, arguments, seed, static_argnums, static_argnames)
+        for made in _derivatives(example.program(), derivative):
             shown = made.optimize() if optimize else made
             typer.echo(_plan(shown) if plan else str(shown), nl=False)
             if explain:
@@ -142,9 +138,8 @@ def compare(
     """Run every engine on a function. Status 1 if one disagrees, or one named by --engines fails."""
     with _errors(debug):
         from ..comparison import compare as run
-        from .arguments import example_arguments
 
-        f, args = example_arguments(function, arguments or [], seed)
+        f, args, static = _example(function, arguments, seed, static_argnums, static_argnames)
         named = _words(engines) if engines else None
         with Console(stderr=True).status("comparing") as status:
             result = run(
@@ -156,7 +151,7 @@ def compare(
                 timeout=timeout,
                 rtol=rtol,
                 progress=lambda doing: status.update(f"comparing: {doing}"),
-                **_static(static_argnums, static_argnames),
+                **static,
             )
         _output().print(result)
         for path, write in ((json, result.save_json), (html, result.to_html), (plot, result.plot)):
@@ -182,15 +177,12 @@ def export(
     """Write a function as StableHLO for `jax.export.deserialize`, which needs neither pybridge nor Julia."""
     with _errors(debug):
         from ..api.export import export as run
-        from ..frontend.tracing import trace
-        from .arguments import example_arguments
 
-        f, args = example_arguments(function, arguments or [], seed)
-        names, static = _words(platforms), _static(static_argnums, static_argnames)
+        example = _example(function, arguments, seed, static_argnums, static_argnames)
         if vjp:
-            made = run(trace(f, **static)(*args).vjp().optimize(), names)()
+            made = run(example.program().vjp().optimize(), _words(platforms))()
         else:
-            made = run(f, names, **static)(*args)
+            made = run(example.function, _words(platforms), **example.static)(*example.arguments)
         data = made.serialize(vjp_order=vjp_order)
         output.write_bytes(data)
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
@@ -212,6 +204,28 @@ def _words(text: str) -> list[str]:
 class _Static(TypedDict, total=False):
     static_argnums: list[int]
     static_argnames: list[str]
+
+
+class _Example(NamedTuple):
+    """A function with arguments to trace it with, and which of them are static."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    static: _Static
+
+    def program(self) -> Program:
+        from ..frontend.tracing import trace
+
+        return trace(self.function, **self.static)(*self.arguments)
+
+
+def _example(
+    function: str, arguments: list[str] | None, seed: int, argnums: str | None, argnames: str | None
+) -> _Example:
+    """Of a command's arguments and options."""
+    from .arguments import example_arguments
+
+    return _Example(*example_arguments(function, arguments or [], seed), _static(argnums, argnames))
 
 
 def _static(argnums: str | None, argnames: str | None) -> _Static:

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ...errors import TracingError
 from . import internals
-from .jaxprs import ClosedJaxpr, constants, float0, is_dead, is_inexact, is_var, outputs
+from .jaxprs import ClosedJaxpr, constants, float0, instantiated, is_dead, is_inexact, is_var, outputs
 
 _RETURNS_LOGS = jax.__version_info__ >= (0, 11)
 """Since this JAX a backward rule returns the cotangents and what it logs."""
@@ -258,10 +257,3 @@ def _checked(rule: ClosedJaxpr) -> ClosedJaxpr:
                 "function that has the rule as an argument, or from its forward rule as a residual"
             )
     return rule
-
-
-def instantiated(tangent: Any, aval: Any) -> Any:
-    """The tangent or cotangent of a value of that type as an array."""
-    if isinstance(tangent, internals.Zero | internals.SymbolicZero):
-        return jnp.zeros(aval.shape, aval.dtype)
-    return jax.lax.convert_element_type(tangent, aval.dtype)

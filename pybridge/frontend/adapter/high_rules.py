@@ -15,8 +15,8 @@ from typing import Any
 import jax
 
 from . import internals
-from .custom_rules import Given, Perturbed, Pullback, VjpRule, instantiated
-from .jaxprs import ClosedJaxpr, is_inexact, jaxpr_as_fun, traced
+from .custom_rules import Given, Perturbed, Pullback, VjpRule
+from .jaxprs import ClosedJaxpr, instantiated, is_inexact, is_zero, jaxpr_as_fun, traced
 from .linear_map import linear_map
 
 
@@ -70,7 +70,7 @@ def forward(flat: Flat, derivative: Derivative, perturbed: Perturbed) -> tuple[C
             flat.prim, flat.arguments(perturbed), flat.arguments(primals), flat.tangents(perturbed, given)
         )
         dots = flat.results(tangents)
-        zeros[:] = [_is_zero(dot) or not is_inexact(out) for dot, out in zip(dots, flat.outs, strict=True)]
+        zeros[:] = [is_zero(dot) or not is_inexact(out) for dot, out in zip(dots, flat.outs, strict=True)]
         return [*flat.results(values), *(dot for dot, zero in zip(dots, zeros, strict=True) if not zero)]
 
     return traced(run, [*flat.avals, *flat.tangent_avals(perturbed)]), zeros
@@ -181,10 +181,6 @@ def leaves_of(given: Any, tree: Any) -> list[Any]:
     """What belongs to each leaf of the tree, from one thing for all, or for each of its subtrees; or None."""
     full = tree.unflatten([0] * tree.num_leaves)
     return tree.flatten_up_to(jax.tree.broadcast(given, full, is_leaf=lambda x: x is None))
-
-
-def _is_zero(tangent: Any) -> bool:
-    return isinstance(tangent, internals.Zero | internals.SymbolicZero)
 
 
 def _zero(aval: Any) -> Any:

@@ -30,8 +30,8 @@ def is_float0(aval: Any) -> bool:
 
 
 def is_zero(tangent: Any) -> bool:
-    """Whether a tangent or cotangent that JAX gives to a primitive's rule is zero by its type."""
-    return type(tangent) is internals.Zero or is_float0(tangent)
+    """Whether a tangent or cotangent that JAX gives to a rule, or a rule to JAX, is zero by its type."""
+    return isinstance(tangent, internals.Zero | internals.SymbolicZero) or is_float0(tangent)
 
 
 def no_tangent(y: Any) -> Any:
@@ -39,9 +39,16 @@ def no_tangent(y: Any) -> Any:
     return internals.Zero(jax.typeof(y).to_tangent_aval())
 
 
-def instantiated(tangent: Any, primal: Any) -> Any:
-    """The tangent as an array, of zeros where it is zero by its type."""
-    return jnp.zeros(jnp.shape(primal), primal.dtype) if is_zero(tangent) else tangent
+def instantiated(tangent: Any, like: Any = None) -> Any:
+    """The tangent or cotangent as an array, of zeros where it is zero by its type.
+
+    like: what has the shape and dtype, such as the primal or its type. Tangents of integers do not know
+    them, and users' rules may give another dtype.
+    """
+    if is_zero(tangent):
+        known = tangent.aval if like is None else like
+        return jnp.zeros(known.shape, known.dtype)
+    return tangent if like is None else jax.lax.convert_element_type(tangent, like.dtype)
 
 
 def is_inexact(aval: Any) -> bool:

@@ -12,8 +12,7 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from .custom_rules import instantiated
-from .jaxprs import ClosedJaxpr, is_zero, jaxpr_as_fun, traced
+from .jaxprs import ClosedJaxpr, instantiated, is_zero, jaxpr_as_fun, traced
 
 linear_map_p = Primitive("linear_map")
 linear_map_p.multiple_results = True

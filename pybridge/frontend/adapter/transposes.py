@@ -14,7 +14,6 @@ from typing import Any
 import jax
 
 from . import equation_parameters, internals, jaxprs, next_objects
-from .custom_rules import instantiated
 from .high_rules import Flat, accumulated
 from .linear_map import linear_map
 
@@ -90,6 +89,6 @@ def _linear_map(eqn: Any, operands: list[Any], flags: list[bool]) -> list[Any]:
             flat.prim.transpose(flat.prim.out_tree.unflatten(cotangents), *arguments)
 
         totals = accumulated(flat, flags, rule)
-        return [instantiated(t, a) for t, a, f in zip(totals, flat.avals, flags, strict=True) if f]
+        return [jaxprs.instantiated(t, a) for t, a, f in zip(totals, flat.avals, flags, strict=True) if f]
 
     return linear_map(call, transpose, fixed, list(compress(operands, flags)))

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
@@ -23,8 +22,6 @@ from ...ir.program import Program
 from ...ir.types import TensorType
 from ..adapter import custom_rules, devices, high_primitives, jaxprs
 from .spec import Spec
-
-SymbolicZero = jax.custom_derivatives.SymbolicZero
 
 # Emission
 
@@ -42,15 +39,15 @@ def _custom_jvp(*xs, call, jvp):
 
 def _jvp_by_name(call, rule: Rule):
     def jvp(primals, tangents):
-        traced = rule.traced(tuple(map(_is_given, tangents)))
+        traced = rule.traced(tuple(not jaxprs.is_zero(t) for t in tangents))
         inexact = [t.inexact for t in call.program.input_types]
-        given = map(_instantiated, itertools.compress(tangents, inexact))
+        given = map(jaxprs.instantiated, itertools.compress(tangents, inexact))
         results = _applied(call, traced.bodies["jvp"], [*primals, *given])
         values, dots = results[: len(traced.active)], iter(results[len(traced.active) :])
         tangents_out = []
         for y, type_, active in zip(values, call.program.output_types, traced.active, strict=True):
             dot = next(dots) if type_.inexact else None
-            tangents_out.append(dot if active else SymbolicZero(jax.typeof(y).to_tangent_aval()))
+            tangents_out.append(dot if active else jax.custom_derivatives.SymbolicZero.from_primal_value(y))
         return tuple(values), tuple(tangents_out)
 
     return jvp
@@ -121,9 +118,9 @@ def _pulled_back(body, bwd: Program, rules: Mapping[str, Any], residuals, cotang
     """By a backward rule that waits; `rules` has it."""
     (applied,) = bwd.equations
     assert applied.rule_name is not None
-    given = (*(True for _ in residuals), *map(_is_given, cotangents))
+    given = (*(True for _ in residuals), *(not jaxprs.is_zero(ct) for ct in cotangents))
     pullback = rules[applied.rule_name].traced(given)
-    return _applied(body, pullback, [*residuals, *map(_instantiated, cotangents)])
+    return _applied(body, pullback, [*residuals, *map(jaxprs.instantiated, cotangents)])
 
 
 def _vjp_by_body(call, fwd, bwd):
@@ -139,14 +136,6 @@ def _vjp_by_body(call, fwd, bwd):
         return tuple(next(found) if has else None for has in inexact)
 
     return forward, backward
-
-
-def _is_given(tangent) -> bool:
-    return not isinstance(tangent, SymbolicZero) and not jaxprs.is_float0(jax.typeof(tangent))
-
-
-def _instantiated(tangent):
-    return jnp.zeros(tangent.shape, tangent.dtype) if isinstance(tangent, SymbolicZero) else tangent
 
 
 tangent_p = Primitive("custom_vjp_tangent")
@@ -172,11 +161,10 @@ def _no_forward_mode(*_, **__):
 
 def _transpose_tangent(cotangents, *xs, bwd, residuals):
     known = xs[:residuals]
-    cotangents = [SymbolicZero(ct.aval) if isinstance(ct, ad.Zero) else ct for ct in cotangents]
     if bwd.program.rule_names:
         found = _pulled_back(bwd, bwd.program, bwd.rules, known, cotangents)
     else:
-        found = bwd(*known, *map(_instantiated, cotangents))
+        found = bwd(*known, *map(jaxprs.instantiated, cotangents))
     return [*(None for _ in known), *found]
 
 
