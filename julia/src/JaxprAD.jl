@@ -8,6 +8,7 @@ set of primitives. A forward rule per primitive (`jvp`), a split into known and 
 """
 module JaxprAD
 
+using InteractiveUtils: code_llvm
 using LinearAlgebra
 using Libdl
 
@@ -163,6 +164,11 @@ include("codegen/kernels/reflections.jl")
 include("codegen/kernels/decompositions.jl")
 include("codegen/kernels/threefry.jl")
 include("codegen/compile.jl")
+include("codegen/objects/llvm.jl")
+include("codegen/objects/module_text.jl")
+include("codegen/objects/outside.jl")
+include("codegen/objects/object_file.jl")
+include("codegen/objects/host.jl")
 include("codegen/explain.jl")
 
 # A user's Julia functions as JAX functions, a module of its own.

@@ -20,12 +20,13 @@ const MAY_KNOW = [
     "codegen/kernels" => ["ir", "interface.jl", "tuning.jl", "math", "passes", "rules", "codegen/plan", "codegen/generator", "codegen/nest",
                           "codegen/lower"],
     "codegen/compile.jl" => ["ir", "passes", "rules", "codegen/generator", "codegen/lower"],
+    "codegen/objects" => ["ir", "math", "ffi", "rules", "codegen/nest", "codegen/lower", "codegen/kernels", "codegen/compile.jl"],
     "codegen/explain.jl" => ["ir", "interface.jl", "passes", "rules", "codegen/plan", "codegen/generator", "codegen/lower", "codegen/compile.jl"],
     "functions" => ["ir", "ffi"],
     "enzyme" => ["ir", "interface.jl", "tuning.jl", "math", "ffi", "ad", "passes", "rules", "codegen/plan", "codegen/generator", "codegen/nest",
                  "codegen/lower", "codegen/kernels", "codegen/compile.jl", "functions"],
     "serve" => ["ir", "interface.jl", "ffi", "ad", "passes", "rules", "codegen/generator", "codegen/nest", "codegen/compile.jl",
-                "codegen/explain.jl", "functions",
+                "codegen/objects", "codegen/kernels", "codegen/explain.jl", "functions",
                 "enzyme"],
 ]
 

@@ -94,6 +94,37 @@ def setup(
         typer.echo(f"Julia {outcome.julia.version} is ready: {outcome.how}")
 
 
+@app.command()
+def cache(
+    prune: Annotated[
+        int | None, typer.Option(metavar="MEGABYTES", help="Drop what was not used for longest, down to this.")
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Drop everything.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show what pybridge keeps between processes; drop some of it, and system images of other versions."""
+    with _errors(debug):
+        from .. import cache as kept
+        from ..runtime.julia.image import drop_outdated
+
+        store = kept.default()
+        if store is None:
+            place = kept.folder()
+            typer.echo(f"{place} is not used" if place else f"turned off by {kept.SETTING}")
+            raise typer.Exit(0)
+        if clear or prune is not None:
+            dropped = store.prune(0 if clear or prune is None else prune << 20)
+            images = drop_outdated()
+            typer.echo(f"dropped {dropped.entries} entries, {_megabytes(dropped.size)}")
+            typer.echo(f"dropped {images.entries} system images, {_megabytes(images.size)}")
+        usage = store.usage()
+        typer.echo(f"{store.place}: {usage.entries} entries, {_megabytes(usage.size)}")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / (1 << 20):.1f} MB"
+
+
 @app.command(context_settings=_NUMBERS_TOO)
 def show(
     function: Function,

@@ -13,13 +13,13 @@ SETTING = "PYBRIDGE_DUMP"
 _COUNT = itertools.count(1)
 
 
-def dump(command: str, arguments: Sequence[str], program: Program, answer: str) -> None:
+def dump(command: str, arguments: Sequence[str], program: Program | None, answer: str) -> None:
     """Writes `PID-0001-vjp-f.in.txt` (a comment, then the Program) and `….out.txt`, if asked to."""
     folder = os.environ.get(SETTING)
     if not folder:
         return
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    stem = f"{os.getpid()}-{next(_COUNT):04d}-{command}-{program.name or 'program'}"
-    (path / f"{stem}.in.txt").write_text(f"# {' '.join([command, *arguments])}\n{program}", encoding="utf-8")
+    stem = f"{os.getpid()}-{next(_COUNT):04d}-{command}-{program.name if program and program.name else 'program'}"
+    (path / f"{stem}.in.txt").write_text(f"# {' '.join([command, *arguments])}\n{program or ''}", encoding="utf-8")
     (path / f"{stem}.out.txt").write_text(answer, encoding="utf-8")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +21,8 @@ from .. import errors
 from ..frontend.adapter import devices
 from ..ir.program import Program
 from ..ir.types import SymDim
-from . import julia
-from .julia.source import jaxprad
+from . import kernel_files
+from .keys import key
 from .requests import ask, references
 
 # Kernels hold the addresses of these arrays and live as long as the process. One array for each reference,
@@ -98,8 +97,11 @@ def _attempt(program: Program) -> Kernel | errors.PyBridgeError:
 
 def _compiled(program: Program) -> tuple[int, int]:
     """The address of the Program's FFI handler in native code, and the bytes of workspace that it takes."""
-    answer = ask("compile", program, program.digest, references(kept_constants(program)))
-    handler, workspace = map(int, answer.split())
+    constants = kept_constants(program)
+    in_file = kernel_files.kernel(program, constants)
+    if in_file is not None:
+        return in_file
+    handler, workspace = map(int, ask("compile", program, program.digest, references(constants)).split())
     return handler, workspace
 
 
@@ -112,15 +114,4 @@ def kept_constants(program: Program) -> dict[str, np.ndarray]:
 
 def target_name(program: Program, how: str) -> str:
     """A name for XLA, of all that the code of a Program depends on."""
-    version = julia.status().julia
-    content = f"{program.digest} {_generator()} {version.version if version else ''} {how}"
-    return f"pybridge_{hashlib.sha256(content.encode()).hexdigest()}"
-
-
-@functools.cache
-def _generator() -> str:
-    """The sources that make machine code of Programs, as a digest."""
-    digest = hashlib.sha256()
-    for file in sorted(jaxprad().folder.glob("src/**/*.jl")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    return "pybridge_" + key("target", program.digest, how).split()[1]

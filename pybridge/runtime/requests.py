@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import errors
 from ..ir.program import Program
-from . import julia
+from . import answers, julia
 from .dump import dump
 
 # Julia's exceptions that have a namesake here; any other stays a JuliaError.
@@ -32,11 +32,16 @@ def enzyme_error(error: errors.JuliaError) -> errors.EnzymeError:
     return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
 
 
-def ask(command: str, program: Program, *arguments: str) -> str:
-    """Sends a request; Julia's own exceptions come out as pybridge's."""
-    words = [a for a in arguments if a]
+def ask(command: str, program: Program | None, *arguments: str, before: str = "") -> str:
+    """Sends a request about a Program, if about one; Julia's own exceptions come out as pybridge's.
+
+    before: what its text begins with.
+    """
+    words, text = [a for a in arguments if a], str(program) if program is not None else ""
     try:
-        answer = julia.request(command, str(program), arguments=words)
+        answer = answers.answer(
+            command, words, text, lambda: julia.request(command, before + text, arguments=words)
+        )
     except errors.JuliaError as e:
         dump(command, words, program, f"{e.kind}: {e}\n{e.stacktrace}")
         translated = _translated(e, command)
@@ -58,7 +63,7 @@ def _translated(error: errors.JuliaError, command: str) -> errors.PyBridgeError:
     primitive = str(error).partition(":")[0]
     source = re.search(r" \(at (.*)\)$", str(error))
     advice = "docs/primitives.md lists what is supported"
-    if command == "compile":
+    if command in ("compile", "object"):
         advice = 'execute="auto" and "xla" run it as XLA operations'
     return kind(
         f"{error}; {advice}",

@@ -105,4 +105,4 @@ end
 named(ex, known) = ex
 named(ex::Expr, known) = Expr(ex.head, map(e -> named(e, known), ex.args)...)
 named(f::Function, known) = hasderivative(f) ? known(f) : f
-named(e::Versioned, known) = :($Versioned($(named(e.f, known)), $(named(e.fast, known)), $(e.limit)))
+named(e::Versioned, known) = :($Versioned($(named(e.f, known)), $(named(e.fast, known)), $(limit(e))))

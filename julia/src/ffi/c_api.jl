@@ -95,6 +95,15 @@ const EXECUTE_STAGE = Cint(3)
 const BUFFER_TYPE = Cint(1)
 const INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION = Cint(3), Cint(8), Cint(9)
 
+# Calls by address. Each looks for null first, which it never is: `ccall` would look too, and throw.
+
+"One of XLA's functions, which takes a struct and gives an error or nothing."
+@inline call_api(f::Ptr{Cvoid}, arguments::Ptr{Cvoid})::Ptr{Cvoid} =
+    f == C_NULL ? C_NULL : ccall(f, Ptr{Cvoid}, (Ptr{Cvoid},), arguments)
+"A kernel's share `k` of what threads run."
+@inline call_body(f::Ptr{Cvoid}, k::Int, data::Ptr{Cvoid}) =
+    f == C_NULL ? nothing : ccall(f, Cvoid, (Int, Ptr{Cvoid}), k, data)
+
 # Arguments of XLA's functions
 
 struct FFIErrorCreate

@@ -6,23 +6,32 @@ mutable struct Gate
 end
 const GATE = Gate(0, 0)
 const RUNNING, CLOSED = fieldoffset(Gate, 1), fieldoffset(Gate, 2)
-gate(offset::UInt) = Ptr{Int64}(pointer_from_objref(GATE) + offset)
+
+"The gate of the kernels in this Julia's memory. Those in files have one of their own."
+this_gate() = Ptr{Gate}(pointer_from_objref(GATE))
+counter(gate::Ptr{Gate}, offset::UInt) = Ptr{Int64}(gate + offset)
 
 "Whether a kernel may run now; then `leave_gate` must follow."
-function enter_gate()
+function enter_gate(gate::Ptr{Gate} = this_gate())
     # Counted before looking: whoever closes the gate sets the mark before counting.
-    fetch_add!(gate(RUNNING), 1)
-    atomic_load(gate(CLOSED)) == 0 && return true
-    leave_gate()
+    fetch_add!(counter(gate, RUNNING), 1)
+    atomic_load(counter(gate, CLOSED)) == 0 && return true
+    leave_gate(gate)
     false
 end
-leave_gate() = (fetch_add!(gate(RUNNING), -1); nothing)
+leave_gate(gate::Ptr{Gate} = this_gate()) = (fetch_add!(counter(gate, RUNNING), -1); nothing)
+
+"Lets no kernel in any more, and says how many run."
+function shut_gate(gate::Ptr{Gate})
+    fetch_add!(counter(gate, CLOSED), 1)
+    atomic_load(counter(gate, RUNNING))
+end
 
 "Lets no kernel in any more and waits, for so many seconds at most, until none runs."
 function close_gate(patience = 10.0)
-    fetch_add!(gate(CLOSED), 1)
+    shut_gate(this_gate())
     deadline = time() + patience
-    while atomic_load(gate(RUNNING)) > 0 && time() < deadline
+    while atomic_load(counter(this_gate(), RUNNING)) > 0 && time() < deadline
         Libc.systemsleep(0.001)
         gc_safepoint()
     end

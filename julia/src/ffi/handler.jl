@@ -13,18 +13,23 @@ struct Descriptor
     name_size::Int64
 end
 
-@noinline function handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid}
+@noinline handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid} = handle(frame, descriptor, this_gate())
+function handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor}, gate::Ptr{Gate})::Ptr{Cvoid}
     f, d = unsafe_load(frame), unsafe_load(descriptor)
     answer_metadata(f.extensions) && return C_NULL
     f.stage == EXECUTE_STAGE || return C_NULL
     wrong = misfit(f, d)
     wrong == C_NULL || return wrong
-    enter_gate() || return refused(f.api, d)
+    enter_gate(gate) || return refused(f.api, d)
     ask_for_large_pages(f.results, d.bytes, d.results)
-    status = ccall(d.kernel, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), f.operands.items, f.results.items, frame)
-    leave_gate()
+    status = run_kernel(d.kernel, f.operands.items, f.results.items, frame)
+    leave_gate(gate)
     status == 0 ? C_NULL : exhausted(f.api, d)
 end
+
+@inline run_kernel(kernel::Ptr{Cvoid}, operands, results, frame)::Cint =
+    kernel == C_NULL ? Cint(0) :
+    ccall(kernel, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), operands, results, frame)
 
 "The error of a call whose operands or results are not those of the descriptor."
 @inline function misfit(f::FFICallFrame, d::Descriptor)::Ptr{Cvoid}
@@ -127,7 +132,7 @@ function create_error(api::Ptr{FFIApi}, code::Cint, message::Ptr{UInt8})
         size = sizeof(FFIErrorCreate)
         arguments = Libc.malloc(size)
         unsafe_store!(Ptr{FFIErrorCreate}(arguments), FFIErrorCreate(size, C_NULL, text, code))
-        problem = ccall(unsafe_load(api).error_create, Ptr{Cvoid}, (Ptr{Cvoid},), arguments)
+        problem = call_api(unsafe_load(api).error_create, arguments)
         Libc.free(arguments)
         problem
     end
@@ -138,6 +143,6 @@ function destroy_error(api::Ptr{FFIApi}, problem::Ptr{Cvoid})
     size = sizeof(FFIErrorDestroy)
     arguments = Libc.malloc(size)
     unsafe_store!(Ptr{FFIErrorDestroy}(arguments), FFIErrorDestroy(size, C_NULL, problem))
-    ccall(unsafe_load(api).error_destroy, Cvoid, (Ptr{Cvoid},), arguments)
+    call_api(unsafe_load(api).error_destroy, arguments)
     Libc.free(arguments)
 end

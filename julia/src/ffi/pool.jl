@@ -18,23 +18,27 @@ matter if every thread of the pool is itself waiting in here. A task that starts
 to claim. What it looks at is therefore not the caller's but a block of its own, which the last to
 leave frees.
 """
-@noinline function parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid})
+@noinline parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}) =
+    parallel_for(pool, chunks, body, data, pool_task_pointer(), gc_safepoint)
+
+"With the pointer to `pool_task`, and what to do while waiting: outside of a Julia process there are no safepoints."
+function parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}, task::Ptr{Cvoid}, safepoint::S) where {S}
     helpers = chunks > 1 ? min(chunks, pool_size(pool)) - 1 : 0
     helpers > 0 || return serial_for(chunks, body, data)
     team = Ptr{Team}(Libc.malloc(sizeof(Team)))
     team == C_NULL && return serial_for(chunks, body, data)
     unsafe_store!(team, Team(0, 0, helpers + 1, chunks, body, data))
-    started = schedule(pool, team, helpers)
+    started = schedule(pool, team, helpers, task)
     release!(team, helpers - started)
     work(team)
-    await(team, chunks)
+    await(team, chunks, safepoint)
     release!(team, 1)
     nothing
 end
 
 function serial_for(chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid})
     for k in 0:chunks-1
-        ccall(body, Cvoid, (Int, Ptr{Cvoid}), k, data)
+        call_body(body, k, data)
     end
 end
 
@@ -54,18 +58,18 @@ counter(team::Ptr{Team}, offset::UInt) = Ptr{Int64}(team + offset)
 function work(team::Ptr{Team})
     t = unsafe_load(team)
     while (k = fetch_add!(counter(team, CLAIMED), 1)) < t.chunks
-        ccall(t.body, Cvoid, (Int, Ptr{Cvoid}), k, t.data)
+        call_body(t.body, k, t.data)
         fetch_add!(counter(team, FINISHED), 1)
     end
 end
 
 "Waits for the chunks that others have claimed."
-function await(team::Ptr{Team}, chunks::Int)
+function await(team::Ptr{Team}, chunks::Int, safepoint)
     spins = 0
     while atomic_load(counter(team, FINISHED)) < chunks
         # Soon done, as a rule; but the thread in question may be waiting for this core.
         (spins += 1) < 200 ? pause() : yield_core()
-        gc_safepoint()
+        safepoint()
     end
 end
 
@@ -89,6 +93,7 @@ yield_core() = Sys.isunix() ? (ccall(:sched_yield, Cint, ()); nothing) : pause()
 # thread stopped in one must stop as well. Older ones have no such duty, and on a foreign thread no
 # safepoint.
 gc_safepoint() = VERSION >= v"1.9" ? GC.safepoint() : nothing
+no_safepoint() = nothing
 
 # XLA's side. `pool` is the frame of the call.
 
@@ -102,7 +107,7 @@ function pool_size(pool::Ptr{Cvoid})::Int
     count = Ptr{Int64}(arguments + size)
     unsafe_store!(count, 1)
     unsafe_store!(Ptr{FFINumThreads}(arguments), FFINumThreads(size, C_NULL, frame.context, count))
-    problem = ccall(unsafe_load(frame.api).num_threads, Ptr{Cvoid}, (Ptr{Cvoid},), arguments)
+    problem = call_api(unsafe_load(frame.api).num_threads, arguments)
     threads = problem == C_NULL ? unsafe_load(count) : 1
     Libc.free(arguments)
     destroy_error(frame.api, problem)
@@ -114,15 +119,15 @@ offers_pool(api::Ptr{FFIApi}) =
     unsafe_load(api).schedule != C_NULL
 
 "Gives XLA's pool that many tasks for the team, and says how many it took."
-function schedule(pool::Ptr{Cvoid}, team::Ptr{Team}, count::Int)::Int
+function schedule(pool::Ptr{Cvoid}, team::Ptr{Team}, count::Int, task::Ptr{Cvoid})::Int
     frame = unsafe_load(Ptr{FFICallFrame}(pool))
     size = sizeof(FFISchedule)
     arguments = Libc.malloc(size)
     arguments == C_NULL && return 0
-    unsafe_store!(Ptr{FFISchedule}(arguments), FFISchedule(size, C_NULL, frame.context, pool_task_pointer(), team))
+    unsafe_store!(Ptr{FFISchedule}(arguments), FFISchedule(size, C_NULL, frame.context, task, team))
     taken = 0
     while taken < count
-        problem = ccall(unsafe_load(frame.api).schedule, Ptr{Cvoid}, (Ptr{Cvoid},), arguments)
+        problem = call_api(unsafe_load(frame.api).schedule, arguments)
         destroy_error(frame.api, problem)
         problem == C_NULL || break
         taken += 1

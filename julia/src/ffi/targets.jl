@@ -15,18 +15,26 @@ function target(make, digest::String, p::Program)
     isempty(TARGETS) && atexit(close_gate)
     TARGETS[digest] = target(p, make())
 end
-function target(p::Program, k)
+target(p::Program, k) = Target(trampoline(descriptor(p, k.pointer, buffers(p, k.workspace))), k.workspace)
+
+"""
+What XLA hands to a kernel: how many operands, the types of operands and results, one after the other
+(dtype, rank, dimensions), and the bytes of each result."""
+struct Buffers
+    operands::Int
+    types::Vector{Int64}
+    bytes::Vector{Int64}
+end
+function buffers(p::Program, workspace::Int)
     types = TensorType[aval(a) for a in [p.inputs; p.outputs]]
-    k.workspace > 0 && push!(types, TensorType(UInt8, Dim[k.workspace]))
-    Target(trampoline(descriptor(p, k.pointer, types)), k.workspace)
+    workspace > 0 && push!(types, TensorType(UInt8, Dim[workspace]))
+    numbers = Int64[n for t in types for n in (XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
+    results = types[length(p.inputs)+1:end]
+    Buffers(length(p.inputs), numbers, Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in results])
 end
 
-function descriptor(p::Program, kernel::Ptr{Cvoid}, types)
-    numbers = Int64[n for t in types for n in (XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
-    operands = length(p.inputs)
-    bytes = Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in types[operands+1:end]]
-    kept(Descriptor[Descriptor(kernel, operands, length(bytes), kept(numbers), kept(bytes), kept(codeunits(p.name)), sizeof(p.name))])
-end
+descriptor(p::Program, kernel::Ptr{Cvoid}, b::Buffers) = kept(Descriptor[
+    Descriptor(kernel, b.operands, length(b.bytes), kept(b.types), kept(b.bytes), kept(codeunits(p.name)), sizeof(p.name))])
 
 "The array's content in C's memory, for ever."
 function kept(x::AbstractVector{T}) where {T}

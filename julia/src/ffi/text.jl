@@ -14,14 +14,17 @@ function put(t::Text, bytes::Ptr{UInt8}, count::Int)
     end
     t
 end
+# `÷` would throw for a divisor 0, which is none of these.
+divided(n::UInt64, by::UInt64) = Core.Intrinsics.udiv_int(n, by)
 function put(t::Text, n::UInt64)
-    unit = UInt64(1)
-    while n ÷ unit >= 10
-        unit *= UInt64(10)
+    unit, ten = UInt64(1), UInt64(10)
+    while divided(n, unit) >= ten
+        unit *= ten
     end
     while unit > 0
-        t = put(t, UInt8('0') + (n ÷ unit % UInt64(10)) % UInt8)
-        unit ÷= UInt64(10)
+        digit = divided(n, unit) - ten * divided(divided(n, unit), ten)
+        t = put(t, UInt8('0') + digit % UInt8)
+        unit = divided(unit, ten)
     end
     t
 end
@@ -33,8 +36,10 @@ const DTYPE_NAMES = let names = Dict(number => string(dtype_name(type)) for (typ
     join(rpad(get(names, number, "?"), DTYPE_WIDTH) for number in 0:maximum(values(XLA_DTYPE)))
 end
 
+const DTYPE_COUNT = sizeof(DTYPE_NAMES) ÷ DTYPE_WIDTH
+
 function put_dtype(t::Text, number::Int64)
-    0 <= number < sizeof(DTYPE_NAMES) ÷ DTYPE_WIDTH || return put(put(t, "XLA's type "), number)
+    0 <= number < DTYPE_COUNT || return put(put(t, "XLA's type "), number)
     GC.@preserve DTYPE_NAMES for i in 1:DTYPE_WIDTH
         byte = unsafe_load(pointer(DTYPE_NAMES), DTYPE_WIDTH * number + i)
         byte == UInt8(' ') || (t = put(t, byte))

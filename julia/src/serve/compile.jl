@@ -8,6 +8,22 @@ function answer(::Val{:compile}, body, arguments)
     string(UInt(made.handler), " ", made.workspace)
 end
 
+# Paths may have spaces, which arguments cannot.
+function answer(::Val{:object}, body, arguments)
+    path, text = split_line(body)
+    p = checked(text)
+    file, buffers, workspace = with_constants(() -> write_kernel(p, String(path)), p, addresses_of(arguments[1]))
+    numbers(x) = isempty(x) ? "-" : join(x, ',')
+    join(vcat("kernel $(file.symbols[end])", "workspace $workspace", "operands $(buffers.operands)",
+              "types $(numbers(buffers.types))", "bytes $(numbers(buffers.bytes))", places_text(file)), '\n')
+end
+
+answer(::Val{:host_object}, body, arguments) = join(places_text(write_host(String(body))), '\n')
+
+places_text(file::ObjectFile) = String["place $(place.kind) $(place.name)" for place in file.places]
+
+answer(::Val{:blas}, body, arguments) = blas_library()
+
 function answer(::Val{:explain}, body, arguments)
     p = checked(body)
     with_constants(() -> explain(p), p, addresses_of(arguments[1]))

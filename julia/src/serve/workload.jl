@@ -14,10 +14,17 @@ function run_workload()
         for (k, q) in enumerate((p, gradient_programs(p)...))
             evaluate_with_ones(q)
             answer_to_workload("compile workload_$(p.name)_$k -\n" * program_text(q))
+            mktempdir(folder -> write_object_of(q, joinpath(folder, "kernel.o")))
         end
     end
     answer_to_workload("linearize m1 optimize compact\n" * unrolled_loop(100))
     answer_to_workload("rules\n")
+end
+
+"Where libLLVM cannot be called, no such file is ever asked for."
+function write_object_of(p::Program, path)
+    reply = serve("object -\n$path\n" * program_text(p))
+    startswith(reply, "ok\n") || occursin("NoObjectFile", reply) || error("the workload failed: $reply")
 end
 
 "What a gradient in JAX compiles: the known half and the transpose of the linear one."

@@ -191,6 +191,7 @@ end
 second_order_agrees(c::Case) = (r = reverse_case(c); jvp_agrees(r) && vjp_agrees(r))
 
 include("native.jl")
+include("objects.jl")
 
 const CHECKS = [jvp_agrees, jvp_is_linear, taylor_agrees, linearize_agrees, transpose_agrees, vjp_agrees, second_order_agrees]
 

@@ -6,7 +6,7 @@ using InteractiveUtils: code_llvm
     native_agrees(program, x; tolerance)
 
 The compiled Program gives what `evaluate` gives (integers exactly, floats to rounding), leaves its inputs alone, and does so twice."""
-function native_agrees(p::Program, x::Vector{Any}; tolerance = native_tolerance(p), kernel = JaxprAD.compile(p))
+function native_agrees(p::Program, x::Vector{Any}; tolerance = native_tolerance(p), kernel = native_kernel(p))
     before, expected, y = deepcopy(x), run(p, x), JaxprAD.run(kernel, p, x)
     same_types = all(map((a, b) -> eltype(a) === eltype(b) && size(a) == size(b), y, expected))
     isequal(before, x) && same_types && isequal(y, JaxprAD.run(kernel, p, x)) && all(map((a, b) -> close(a, b, tolerance), y, expected))
@@ -18,6 +18,18 @@ close(a, b, tolerance) = isinexact(eltype(a)) ? relative_error(Any[a], Any[b]) <
 function native_tolerance(p::Program)
     types = DataType[JaxprAD.real_dtype(dtype(a)) for a in p.outputs if isinexact(dtype(a))]
     50 * largest(Float64[eps(T) for T in types])
+end
+
+"The Program's kernel in memory; with `JAXPRAD_TEST_FILES=yes` from a file, where there can be one."
+function native_kernel(p::Program)
+    get(ENV, "JAXPRAD_TEST_FILES", "no") == "yes" || return JaxprAD.compile(p)
+    try
+        first(file_kernel(p))
+    catch e
+        e isa JaxprAD.NoObjectFile || rethrow()
+        println("in no file: ", p.name, ": ", e.reason)
+        JaxprAD.compile(p)
+    end
 end
 
 "Native code takes a while to compile: `JAXPRAD_TEST_NATIVE=no` leaves these checks out."
@@ -33,7 +45,7 @@ end
 
 "Its native code, or nothing where a primitive has none."
 compiled(p::Program) = try
-    JaxprAD.compile(p)
+    native_kernel(p)
 catch e
     e isa JaxprAD.UnsupportedPrimitive || rethrow()
     push!(UNSUPPORTED, e.primitive)
@@ -57,7 +69,7 @@ function heap_free(p::Program)
     definitions, _ = JaxprAD.kernel_code(p)
     names = Symbol[]
     for d in definitions
-        Core.eval(JaxprAD.Kernels, d)
+        Core.eval(JaxprAD.Kernels, JaxprAD.in_process(d))
         append!(names, defined_names(d))
     end
     all(f -> all(method -> heap_free(f, Tuple(method.sig.parameters[2:end])), methods(f)), [getfield(JaxprAD.Kernels, f) for f in names])

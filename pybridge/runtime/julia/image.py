@@ -14,8 +14,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from ...cache import Usage, user_folder
 from ...errors import JuliaUnusable
+from . import source
 from .debian import Progress
+from .discovery import find
 from .probe import Installation
 from .source import Package
 
@@ -73,16 +76,32 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
     return target
 
 
+def drop_outdated() -> Usage:
+    """Remove the images of other Julias and other versions of JaxprAD; how many, and their bytes."""
+    found = find()
+    current = _path(found.julia, source.jaxprad()) if found.julia is not None else None
+    dropped = size = 0
+    for path in sorted(_folder().glob("*.so")):
+        if path != current:
+            size += path.stat().st_size
+            dropped += 1
+            path.unlink(missing_ok=True)
+    return Usage(dropped, size)
+
+
+def _folder() -> Path:
+    return user_folder() / "images"
+
+
 def _script(package: Package) -> Path:
     return package.folder / "image" / "build.jl"
 
 
 def _path(julia: Installation, package: Package) -> Path:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     digest = hashlib.sha256(f"{julia.version} {julia.libjulia}".encode())
     for file in sorted([*package.folder.glob("src/**/*.jl"), *package.folder.glob("image/*")]):
         digest.update(file.read_bytes())
-    return cache / "pybridge" / "images" / f"{package.name}-{julia.version}-{digest.hexdigest()[:16]}.so"
+    return _folder() / f"{package.name}-{julia.version}-{digest.hexdigest()[:16]}.so"
 
 
 def _run(command: list[str]) -> None:

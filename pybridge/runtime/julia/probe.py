@@ -6,11 +6,13 @@ import functools
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import JuliaUnusable
 from . import forks
+from .remembered import recall, remember
 
 OLDEST = (1, 5)
 TIMEOUT = 60.0
@@ -45,6 +47,10 @@ end
 """
 
 
+_PATHS = ("libjulia", "bindir", "image", "depot", "project")
+_PACKAGES = ("pythoncall", "enzyme")
+
+
 @dataclass(frozen=True)
 class Installation:
     """A Julia that ran when asked, and what it said."""
@@ -59,9 +65,30 @@ class Installation:
     pythoncall: str | None = None  # versions of packages that its active environment can load
     enzyme: str | None = None
 
+    @classmethod
+    def of(cls, executable: Path, facts: Mapping[str, str | None]) -> Installation:
+        """Of what it said; KeyError where that lacks something."""
+        paths = {name: Path(facts[name] or "") for name in _PATHS}
+        packages = {name: facts.get(name) for name in _PACKAGES}
+        return cls(executable, facts["version"] or "", **paths, **packages)
+
     @property
     def release(self) -> tuple[int, int]:
         return _release(self.version)
+
+    def facts(self) -> dict[str, str | None]:
+        """What it said."""
+        paths = {name: str(getattr(self, name)) for name in _PATHS}
+        packages = {name: getattr(self, name) for name in _PACKAGES}
+        return {"version": self.version, **paths, **packages}
+
+    def depends_on(self) -> list[Path]:
+        """The files by which that changes: itself, and the environments that say what can be loaded."""
+        shared = self.depot / "environments" / "v{}.{}".format(*self.release)
+        environments = [
+            folder / name for folder in (self.project, shared) for name in ("Project.toml", "Manifest.toml")
+        ]
+        return [self.libjulia, self.image, *environments]
 
 
 def probe(executable: Path, project: Path | None = None, timeout: float = TIMEOUT) -> Installation:
@@ -75,6 +102,16 @@ def probe(executable: Path, project: Path | None = None, timeout: float = TIMEOU
 
 @functools.lru_cache(maxsize=32)
 def _probe(executable: Path, project: Path | None, timeout: float, written: int) -> Installation:
+    question = f"{project or ''}\n{_QUESTIONS}"
+    known = recall(executable, question)
+    if known is not None:
+        return Installation.of(executable, known)
+    found = _asked(executable, project, timeout)
+    remember(executable, question, found.facts(), found.depends_on())
+    return found
+
+
+def _asked(executable: Path, project: Path | None, timeout: float) -> Installation:
     version = _version(executable, timeout)
     if _release(version) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
@@ -83,12 +120,9 @@ def _probe(executable: Path, project: Path | None, timeout: float, written: int)
     said = _run([str(executable), *extra, "--startup-file=no", "-e", _QUESTIONS], timeout, version)
     facts = dict(re.findall(r"^pybridge:(\w+)=(.*)$", said, re.MULTILINE))
     try:
-        paths = {key: Path(facts[key]) for key in ("libjulia", "bindir", "image", "depot", "project")}
+        return Installation.of(executable, facts)
     except KeyError as missing:
         raise JuliaUnusable(f"{executable} is Julia {version} but tells no {missing}; {REMEDY}") from None
-    return Installation(
-        executable, facts["version"], **paths, pythoncall=facts.get("pythoncall"), enzyme=facts.get("enzyme")
-    )
 
 
 def _version(executable: Path, timeout: float) -> str:

@@ -107,6 +107,20 @@ gemm_pointer(::Type{T}) where {T} = blas_pointer(GEMM[T])
 function blas_pointer(routine::Symbol)
     BLAS.set_num_threads(1)
     library = VERSION >= v"1.7" ? LinearAlgebra.BLAS.libblastrampoline : LinearAlgebra.BLAS.libblas
-    suffix = BlasInt === Int64 ? "_64_" : "_"
-    Libdl.dlsym(Libdl.dlopen(library), string(routine, suffix))
+    symbol = string(routine, BlasInt === Int64 ? "_64_" : "_")
+    pointer = Libdl.dlsym(Libdl.dlopen(library), symbol)
+    BLAS_SYMBOLS[pointer] = symbol
+    pointer
+end
+"The symbols of the routines that code refers to, by address."
+const BLAS_SYMBOLS = Dict{Ptr{Cvoid},String}()
+
+"The file of the BLAS that these routines are in, as this Julia has loaded it."
+@static if VERSION >= v"1.7"
+    function blas_library()
+        wide = filter(l -> l.interface === (BlasInt === Int64 ? :ilp64 : :lp64), BLAS.get_config().loaded_libs)
+        isempty(wide) ? "" : Libdl.dlpath(Libdl.dlopen(first(wide).libname))
+    end
+else
+    blas_library() = Libdl.dlpath(Libdl.dlopen(LinearAlgebra.BLAS.libblas))
 end

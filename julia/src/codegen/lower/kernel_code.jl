@@ -16,3 +16,8 @@ with(k::KernelCode; code = k.code, slots = k.slots) = KernelCode(k.name, k.gener
 const ARGUMENTS = (:operands => Ptr{Ptr{Cvoid}}, :results => Ptr{Ptr{Cvoid}}, :pool => Ptr{Cvoid})
 # Variables go from function to function in slots of the workspace.
 const CONTEXT, SLOT = :context, 16
+
+"In code: the address of one of the kernel's functions, `(Int, Ptr{UInt8}) -> Cvoid`, which threads run."
+struct FunctionPointer
+    name::Symbol
+end

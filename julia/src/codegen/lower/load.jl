@@ -9,11 +9,17 @@ Base.Experimental.@optlevel 1
 end
 end
 function define(definition, straight)
-    f = Core.eval(straight ? Kernels.Straight : Kernels, definition)
+    f = Core.eval(straight ? Kernels.Straight : Kernels, in_process(definition))
     straight && Core.eval(Kernels, :(const $(nameof(f)) = $f))
     # One by one: LLVM takes several times as long for all of them in one module.
     f isa Function && precompile(f, Tuple(fieldtypes(first(methods(f)).sig)[2:end]))
     f
 end
 holds_loop(ex) = false
-holds_loop(ex::Expr) = ex.head in (:while, :toplevel) || any(holds_loop, ex.args)
+holds_loop(ex::Expr) = ex.head === :while || any(holds_loop, ex.args)
+
+"The code with addresses in this process; the functions in question are defined before it."
+in_process(x) = x
+in_process(ex::Expr) = Expr(ex.head, Any[in_process(a) for a in ex.args]...)
+in_process(f::FunctionPointer) =
+    Core.eval(Kernels, :(@cfunction($(f.name), Cvoid, (Int, Ptr{UInt8}))))

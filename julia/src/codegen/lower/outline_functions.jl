@@ -84,16 +84,13 @@ threads_lowered!(definitions, ex::Expr, g, name) =
     !holds_parallel(ex) ? ex : Expr(ex.head, (threads_lowered!(definitions, a, g, name) for a in ex.args)...)
 function threads_lowered!(definitions, p::Parallel, g, name)
     f, needs = Symbol(name, :_threads_, length(definitions) + 1), outer_variables(p, g.types)
-    pointer = Symbol(f, :_pointer)
-    push!(definitions, Expr(:toplevel,
-        :(function $f($(p.index)::Int, $CONTEXT::Ptr{UInt8})
-            $((get_slot(v, k, g.types) for (k, v) in enumerate(needs))...)
-            $(p.body)
-            nothing
-        end),
-        :(const $pointer = @cfunction($f, Cvoid, (Int, Ptr{UInt8})))))
+    push!(definitions, :(function $f($(p.index)::Int, $CONTEXT::Ptr{UInt8})
+        $((get_slot(v, k, g.types) for (k, v) in enumerate(needs))...)
+        $(p.body)
+        nothing
+    end))
     Expr(:block, (put_slot(v, k, g.types) for (k, v) in enumerate(needs))...,
-         :($(parallel_for)(pool, $(p.chunks), $(GlobalRef(Kernels, pointer)), convert(Ptr{Cvoid}, $CONTEXT))))
+         :($(parallel_for)(pool, $(p.chunks), $(FunctionPointer(f)), convert(Ptr{Cvoid}, $CONTEXT))))
 end
 holds_parallel(ex) = ex isa Parallel || (ex isa Expr && any(holds_parallel, ex.args))
 

@@ -29,13 +29,14 @@ end
 "The form of a function of numbers for ordinary arguments, and their greatest magnitude, or nothing."
 fast_form(f, T) = NumberMath.near(f, T)
 
-"Where there is no row, a branch decides."
-struct Versioned{F,N,L}
+"Where there is no row, a branch decides. The limit is of the type: a value with data is no function to call by name."
+struct Versioned{limit,F,N}
     f::F
     fast::N
-    limit::L
 end
-(e::Versioned)(x) = abs(x) <= e.limit ? e.fast(x) : e.f(x)
+Versioned(f, fast, limit) = Versioned{limit,typeof(f),typeof(fast)}(f, fast)
+(e::Versioned{limit})(x) where {limit} = abs(x) <= limit ? e.fast(x) : e.f(x)
+limit(::Versioned{L}) where {L} = L
 function with_branches(part::RowPart)
     chosen(step::Step, T) = step
     chosen(step::Apply, T) = (form = fast_form(step.f, T); form === nothing ? step : Apply(Versioned(step.f, form...), step.operands))

@@ -39,11 +39,17 @@ while the columns pass."""
     while i < p.rows
         c_now, a_now, q = c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), with_rows(p, min(block, p.rows - i))
         q.columns >= full ? multiply_columns!(c_now, a_now, b, q, add, Val(full)) :
-        q.columns >= 4 ? multiply_columns!(c_now, a_now, b, q, add, Val(4)) : multiply_columns!(c_now, a_now, b, q, add, Val(2))
+        q.columns >= 4 ? multiply_four_columns!(c_now, a_now, b, q, add) : multiply_two_columns!(c_now, a_now, b, q, add)
         i += block
     end
 end
 with_rows(p::TiledProduct, n) = TiledProduct(n, p.columns, p.segments, p.run, p.a_row, p.a_segment, p.a_step, p.b_segment, p.b_step, p.c_row)
+
+# What one function calls for several widths or heights has a name for each: in an object file
+# (`codegen/objects/`) functions are told apart by their names.
+
+@noinline multiply_four_columns!(c, a, b, p, add) = multiply_columns!(c, a, b, p, add, Val(4))
+@noinline multiply_two_columns!(c, a, b, p, add) = multiply_columns!(c, a, b, p, add, Val(2))
 
 # Columns go in groups of one to three registers. The last one ends with the last column, and may
 # share columns with the one before: a tile is read before it is written.
@@ -51,19 +57,22 @@ with_rows(p::TiledProduct, n) = TiledProduct(n, p.columns, p.segments, p.run, p.
     j, n, last_ = 0, p.columns, p.columns - W
     while j < n
         if n - j == W
-            multiply_rows!(c, a, b, p, add, w, (j,), Val(8))
+            multiply_rows_of_one!(c, a, b, p, add, w, (j,), Val(8))
             j += W
         elseif 2W < n - j <= 3W
-            multiply_rows!(c, a, b, p, add, w, (j, j + W, last_), Val(4))
+            multiply_rows_of_three!(c, a, b, p, add, w, (j, j + W, last_), Val(4))
             j += 3W
         else
-            multiply_rows!(c, a, b, p, add, w, (j, min(j + W, last_)), Val(6))
+            multiply_rows_of_two!(c, a, b, p, add, w, (j, min(j + W, last_)), Val(6))
             j += 2W
         end
     end
 end
 
-@noinline function multiply_rows!(c, a, b, p::TiledProduct, add, w, at, most::Val{R}) where {R}
+for name in (:multiply_rows_of_one!, :multiply_rows_of_two!, :multiply_rows_of_three!)
+    @eval @noinline $name(c, a, b, p::TiledProduct, add, w, at, most) = multiply_rows!(c, a, b, p, add, w, at, most)
+end
+@inline function multiply_rows!(c, a, b, p::TiledProduct, add, w, at, most::Val{R}) where {R}
     i = multiply_rows_by!(c, a, b, p, add, w, at, 0, most)
     i = R > 4 ? multiply_rows_by!(c, a, b, p, add, w, at, i, Val(4)) : i
     i = multiply_rows_by!(c, a, b, p, add, w, at, i, Val(2))
@@ -72,7 +81,7 @@ end
 end
 @inline function multiply_rows_by!(c::Ptr{T}, a::Ptr{T}, b, p::TiledProduct, add, w, at, i, rows::Val{R}) where {T,R}
     while i + R <= p.rows
-        multiply_tile!(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, w, at, rows)
+        tile!(rows)(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, w, at, rows)
         i += R
     end
     i
@@ -93,7 +102,7 @@ end
         end for i in 1:R)...)
     end
     quote
-        $(Expr(:meta, :noinline))
+        $(Expr(:meta, :inline))
         $(each((i, j) -> :($(total(i, j)) = add ? load($V, c, $(place(i, j))) : lanes($V, zero($T)))))
         for s in 0:p.segments-1
             a_now, b_now = a + s * p.a_segment * $S, b + s * p.b_segment * $S
@@ -105,4 +114,10 @@ end
         $(each((i, j) -> :(save!(c, $(total(i, j)), $(place(i, j))))))
         nothing
     end
+end
+
+for rows in (1, 2, 4, 6, 8)
+    name = Symbol(:multiply_tile_of_, rows, :!)
+    @eval @noinline $name(c, a, b, p, add, w, columns, rows) = multiply_tile!(c, a, b, p, add, w, columns, rows)
+    @eval tile!(::Val{$rows}) = $name
 end

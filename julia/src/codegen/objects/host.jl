@@ -1,0 +1,42 @@
+# What kernels in files need of the process that loads them, itself in a file: the handler of XLA's
+# calls and its threads (ffi/), compiled once for all kernels.
+
+"The functions of the host, by their symbols. Its data are the gate of the kernels in files."
+function host_definitions(table::OutsideTable)
+    gate = read_place(table, Place(:data, data_name(data_number!(table, GATE_DATA))), Ptr{FFI.Gate})
+    task = read_place(table, Place(:function, "host_task"), Ptr{Cvoid})
+    Any[
+        :(host_task(team::$(Ptr{FFI.Team})) = $(FFI.pool_task)(team)),
+        :(host_parallel_for(pool::$(Ptr{Cvoid}), chunks::Int, body::$(Ptr{Cvoid}), data::$(Ptr{Cvoid})) =
+            $(parallel_for)(pool, chunks, body, data, $task, $(FFI.no_safepoint))),
+        :(host_handle(frame::$(Ptr{FFI.FFICallFrame}), descriptor::$(Ptr{FFI.Descriptor})) =
+            $(FFI.handle)(frame, descriptor, $gate)),
+        :(host_shut() = $(FFI.shut_gate)($gate)),
+    ]
+end
+const GATE_DATA = zeros(Int64, 2)
+
+write_host(path::String) = (table = OutsideTable();
+    write_object_file(path, host_definitions(table), ["host_parallel_for", "host_handle", "host_shut"], table))
+
+"""
+    write_kernel(program, path) -> (ObjectFile, FFI.Buffers, workspace)
+
+A Program's kernel as an object file with the symbol `handler`, a function that XLA's FFI calls."""
+function write_kernel(p::Program, path::String)
+    definitions, workspace = kernel_code(p)
+    table = OutsideTable()
+    code = Any[outside(d, table) for d in definitions]
+    push!(code, handler_definition(table))
+    # The descriptor that the loader makes has the kernel's address.
+    file = write_object_file(path, code, ["handler", string(definition_name(definitions[end]))], table)
+    file, FFI.buffers(p, workspace), workspace
+end
+
+handler_definition(t::OutsideTable) = :(handler(frame::$(Ptr{Cvoid})) = $(handled_by_host)(
+    $(read_place(t, Place(:host, "host_handle"), Ptr{Cvoid})), frame, $(read_place(t, Place(:descriptor, ""), Ptr{Cvoid}))))
+@inline function handled_by_host(f::Ptr{Cvoid}, frame::Ptr{Cvoid}, descriptor::Ptr{Cvoid})
+    f == C_NULL && return C_NULL    # it never is; but `ccall` would look, and throw
+    ccall(f, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}), frame, descriptor)
+end
+definition_name(ex::Expr) = ex.head in (:function, :(=)) ? definition_name(ex.args[1]) : ex.args[1]

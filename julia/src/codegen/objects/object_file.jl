@@ -1,0 +1,196 @@
+# Generated code as an object file that holds nothing of this process.
+
+"""
+An object file, the symbols that it was asked to have, and the places of its table, in order, which
+whoever loads it fills with pointers before the first call. The table's symbol is `pybridge_table`."""
+struct ObjectFile
+    path::String
+    symbols::Vector{String}
+    places::Vector{Place}
+end
+
+const TABLE = "pybridge_table"
+
+"""
+    write_object_file(path, definitions, exported, table) -> ObjectFile
+
+The functions that the definitions define, and all that they call, as an object file. Their
+addresses are places of the table already. The file's symbols are the table, its data, and the
+functions with names in `exported` or whose pointers are taken. Throws `NoObjectFile` where code
+refers to what cannot be in a file."""
+function write_object_file(path::String, definitions, exported::Vector{String}, table::OutsideTable)
+    functions = Any[Core.eval(Kernels, d) for d in definitions]
+    texts = function_texts(functions, IdDict{Any,Any}(zip(functions, definitions)))
+    named = IdDict{Any,String}(f => string(nameof(f)) for f in functions)
+    modules = String[placed_text(t, k, named, table) for (k, t) in enumerate(texts)]
+    visible = Set{String}(exported)
+    push!(visible, TABLE)
+    union!(visible, (p.name for p in table.places if p.kind === :function), map(data_name, eachindex(table.data)))
+    write_object(path, pushfirst!(modules, table_text(table)), visible)
+    ObjectFile(path, exported, table.places)
+end
+
+const Specialization = Tuple{Any,Type}
+signature(f) = Tuple{fieldtypes(first(methods(f)).sig)[2:end]...}
+
+"The texts of the functions and of all that they call, each once."
+function function_texts(functions, definitions)
+    found = Pair{Specialization,FunctionText}[]
+    known, waiting = Set{Specialization}(), Specialization[(f, signature(f)) for f in functions]
+    while !isempty(waiting)
+        check_cancelled()
+        next = popfirst!(waiting)
+        next in known && continue
+        push!(known, next)
+        text = haskey(definitions, next[1]) ? definition_text(next, definitions[next[1]]) : FunctionText(next...)
+        push!(found, next => text)
+        append!(waiting, values(text.callees))
+    end
+    found
+end
+
+"""
+The text of a definition. Where it calls several functions of one name, or one for several types,
+each call gets a function of its own, by whose name LLVM's text tells them apart."""
+function definition_text((f, types), definition)
+    try
+        return FunctionText(f, types)
+    catch e
+        e isa AmbiguousCall || rethrow()
+        copies = Any[]
+        changed = distinguished(definition, e.names, copies)
+        foreach(copy -> Core.eval(Kernels, copy), copies)
+        return FunctionText(Core.eval(Kernels, changed), types)
+    end
+end
+
+distinguished(x, names, copies) = x
+function distinguished(ex::Expr, names, copies)
+    arguments = Any[distinguished(a, names, copies) for a in ex.args]
+    ex.head === :call && isambiguous(arguments[1], names) || return Expr(ex.head, arguments...)
+    f, count = Symbol("distinct_", COUNT[] += 1), length(arguments) - 1
+    x, T = [Symbol(:x, k) for k in 1:count], [Symbol(:T, k) for k in 1:count]
+    # With type parameters, since Julia specializes no function for the functions that it passes on.
+    push!(copies, :(@noinline $f($((:($v::$t) for (v, t) in zip(x, T))...)) where {$(T...)} = $(arguments[1])($(x...))))
+    Expr(:call, GlobalRef(Kernels, f), arguments[2:end]...)
+end
+isambiguous(f::Union{Function,Versioned}, names) = function_name(f) in names
+isambiguous(f, names) = false
+
+"A symbol for a function: definitions have names of their own, others get one that no two share."
+symbol_of((f, types)::Specialization, named) =
+    get(() -> string("callee_", function_name(f), '_', string(hash(string(f, types)); base = 16)), named, f)
+
+"A function's text with symbols for what it calls and addresses that hold in any process."
+function placed_text((own, t)::Pair{Specialization,FunctionText}, k, named, table)
+    symbols = Dict{String,String}(name => symbol_of(callee, named) for (name, callee) in t.callees)
+    symbols[t.name] = symbol_of(own, named)
+    declared = Set{String}()
+    text = replace(t.text, r"@(?:\"[^\"]+\"|[-\w$.!#]+)" => name -> renamed(name, symbols, k))
+    text = replace(text, r"inttoptr \(i64 (\d+) to ([^()]*(?:\([^()]*\))?\**)\)" => x -> relocated(x, own, table, declared))
+    text = string(declared_once(text), '\n', join(declared, '\n'))
+    check_complete(text, table, union(values(symbols), C_FUNCTIONS, (TABLE,)))
+    string(text, "\n@$TABLE = external global [$(max(1, length(table.places))) x i64]\n")
+end
+
+"The text with each symbol declared once: a name of Julia's for each call may mean the same function."
+function declared_once(text)
+    seen = Set{String}()
+    kept = filter(split(text, '\n')) do line
+        m = match(r"^declare [^@]*@(\"[^\"]+\"|[-\w$.!#]+)", line)
+        m === nothing || !(m[1] in seen) && (push!(seen, m[1]); true)
+    end
+    join(kept, '\n')
+end
+
+"Symbols are quoted, as Julia's names are any text; data of a module get a name of the module."
+function renamed(name, symbols, k)
+    bare = strip(name[2:end], '"')
+    haskey(symbols, bare) && return string("@\"", symbols[bare], '"')
+    # What the text declares and nothing uses stays as it is.
+    startswith(bare, "llvm.") || startswith(bare, "julia.") || bare in C_FUNCTIONS ? name : string("@\"", bare, ".of_", k, '"')
+end
+
+"A constant address as the place of the table, the C function or the constant of Julia's that it means."
+function relocated(constant, specialization, table, declared)
+    number, type = match(r"\(i64 (\d+) to (.*)\)$", constant).captures
+    address = parse(UInt, number)
+    k = table_index(address, table)
+    if k !== nothing
+        array = "[$(length(table.places)) x i64]"
+        return cast("getelementptr ($array, $(pointer_to(array, type)) @$TABLE, i64 0, i64 $k)", "i64", type)
+    end
+    name = get(c_functions(), address, nothing)
+    if name !== nothing
+        push!(declared, "@$name = external global i8")
+        return cast("@$name", "i8", type)
+    end
+    object = constant_object(address, specialization...)
+    object === nothing && throw(NoObjectFile("$(function_name(specialization[1])) refers to an address of this process: $constant"))
+    push!(declared, object_text(object, isopaque(type)))
+    cast("@object_$(address)", object_type(object, isopaque(type)), type)
+end
+isopaque(type) = type == "ptr"
+pointer_to(pointee, type) = isopaque(type) ? "ptr" : pointee * "*"
+cast(value, pointee, type) = isopaque(type) ? value : "bitcast ($(pointee)* $value to $type)"
+
+function table_index(address::UInt, table)
+    TABLE_ADDRESS <= address < TABLE_ADDRESS + 8 * length(table.places) && address % 8 == 0 || return nothing
+    Int((address - TABLE_ADDRESS) ÷ 8)
+end
+
+# Functions of C that kernels call, which every process has.
+const C_FUNCTIONS = ["malloc", "free", "realloc", "calloc", "memcpy", "memmove", "memset", "memcmp", "sched_yield", "madvise"]
+@eval c_functions() = Dict{UInt,String}($((:(UInt(cglobal($(QuoteNode(Symbol(f))))) => $f) for f in C_FUNCTIONS)...))
+
+"""
+The constant of Julia's at an address that a function's code has: a text in it, or the one array of
+which only the data are read."""
+function constant_object(address::UInt, f, types)
+    address == UInt(pointer_from_objref(NumberMath.QUADRANTS)) && return NumberMath.QUADRANTS
+    for (code, _) in code_typed(f, types), statement in code.code, text in texts_in(statement)
+        address == UInt(pointer_from_objref(text)) && return text
+    end
+end
+texts_in(x) = ()
+texts_in(x::String) = (x,)
+texts_in(x::QuoteNode) = texts_in(x.value)
+texts_in(x::GlobalRef) = isdefined(x.mod, x.name) && isconst(x.mod, x.name) ? texts_in(getfield(x.mod, x.name)) : ()
+texts_in(x::Expr) = Iterators.flatten(map(texts_in, x.args))
+
+# As Julia lays them out: of an array the pointer to its data comes first, of a text its length and then its bytes.
+object_text(values::Vector, opaque) =
+    "@data_of_array = internal constant $(llvm_array(values))\n" *
+    "@object_$(UInt(pointer_from_objref(values))) = internal constant " *
+    (opaque ? "ptr @data_of_array" : "i64* getelementptr ([$(words(values)) x i64], [$(words(values)) x i64]* @data_of_array, i64 0, i64 0)")
+object_text(text::String, opaque) =
+    "@object_$(UInt(pointer_from_objref(text))) = internal constant $(llvm_array(laid_out(text)))"
+object_type(values::Vector, opaque) = opaque ? "ptr" : "i64*"
+object_type(text::String, opaque) = "[$(words(laid_out(text))) x i64]"
+laid_out(text::String) = vcat(collect(reinterpret(UInt8, [sizeof(text)])), codeunits(text), 0x00)
+
+words(values::Vector) = cld(sizeof(values), 8)
+function llvm_array(values::Vector)
+    bytes = zeros(UInt64, words(values))
+    GC.@preserve bytes values unsafe_copyto!(Ptr{UInt8}(pointer(bytes)), Ptr{UInt8}(pointer(values)), sizeof(values))
+    string('[', length(bytes), " x i64] [", join(("i64 $(reinterpret(Int64, b))" for b in bytes), ", "), ']')
+end
+
+table_text(t::OutsideTable) = join(
+    vcat("@$TABLE = global [$(max(1, length(t.places))) x i64] zeroinitializer, align 8",
+         ["@$(data_name(k)) = global $(llvm_array(values)), align 64" for (k, values) in enumerate(t.data)]), '\n')
+
+"Refuses a text with anything of this process left in it, or that uses what it does not define or `may_use`."
+function check_complete(text, table, may_use)
+    defined = Set{String}(m[1] for m in eachmatch(r"^(?:define [^\n]*?)?@\"?([^\"(\s]+)\"?(?: =|\()"m, text))
+    for used in used_names(text)
+        used in defined || used in may_use || startswith(used, "llvm.") || throw(NoObjectFile("the code uses $used"))
+    end
+    for line in split(text, '\n')
+        occursin("inttoptr (", line) && throw(NoObjectFile("the code has an address: $(strip(line))"))
+        for number in eachmatch(r"\bi64 (\d{10,18})\b", line)
+            isintable(parse(UInt, number[1])) && throw(NoObjectFile("the code computes a place of the table: $(strip(line))"))
+        end
+    end
+end
+isintable(n::UInt) = TABLE_ADDRESS <= n < TABLE_ADDRESS + 8MOST_PLACES

@@ -1,0 +1,44 @@
+"""Answers of Julia's that depend on the request alone, kept between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .. import cache, errors
+from .keys import key
+
+# The requests that read and write Programs, and nothing else.
+_KEPT = frozenset({"normalize", "jvp", "linearize", "transpose", "vjp", "optimize"})
+# Those whose results belong to this process, while what is wrong with a Program is so in any.
+_REFUSING = frozenset({"compile", "object"})
+# Errors about the Program, which the same request meets again.
+_LASTING = frozenset({"ProgramTypeError", "NotDifferentiable", "UnsupportedPrimitive"})
+
+
+def answer(command: str, words: Sequence[str], program: str, request: Callable[[], str]) -> str:
+    """What `request` returns or raises, asked of Julia only if no process of this user has asked before."""
+    store = cache.default() if command in _KEPT | _REFUSING else None
+    if store is None:
+        return request()
+    kept = command in _KEPT
+    place = key("answer", command, *words, program) if kept else key("refusal", program)
+    known = store.read(place)
+    if known is not None:
+        return _decoded(known.decode())
+    try:
+        made = request()
+    except errors.JuliaError as e:
+        if e.kind in _LASTING:
+            store.write(place, f"error\n{e.kind}\n{e}".encode())
+        raise
+    if kept:
+        store.write(place, f"ok\n{made}".encode())
+    return made
+
+
+def _decoded(text: str) -> str:
+    outcome, _, rest = text.partition("\n")
+    if outcome == "ok":
+        return rest
+    kind, _, message = rest.partition("\n")
+    raise errors.JuliaError(message, kind=kind)

@@ -1,0 +1,256 @@
+"""Kernels as shared libraries in the user's cache, which a process loads without starting Julia.
+
+Julia writes an object file that holds no address of its process: what code refers to by address is a table in
+it (JaxprAD, codegen/objects/), and whoever loads the file fills the table. What every kernel needs of its
+process, the handler of XLA's calls and threads, is a library of the same kind, the host.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import cache, errors
+from ..ir.program import Program
+from . import julia
+from .julia import openblas
+from .keys import key
+from .linker import link, linker
+from .requests import ask, references
+
+_LOG = logging.getLogger(__name__)
+_TABLE = "pybridge_table"
+_NO_FILE = "NoObjectFile"  # Julia's name for the refusal
+_PATIENCE = 10.0  # seconds that kernels have to end when the process does
+
+# XLA may call a kernel as long as the process lives: what it needs is never freed.
+_KEPT: list[object] = []
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What Julia says of an object file that it wrote.
+
+    places: what each place of its table is, kind and name. types: of operands and results, dtype, rank and
+    dimensions, one after the other. sizes: the bytes of each result. blas: the library of its routines.
+    """
+
+    places: tuple[tuple[str, str], ...]
+    kernel: str = ""
+    workspace: int = 0
+    operands: int = 0
+    types: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
+    blas: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Manifest:
+        lines = [line.partition(" ")[::2] for line in text.splitlines()]
+        facts = dict(line for line in lines if line[0] != "place")
+        places = [rest.partition(" ")[::2] for word, rest in lines if word == "place"]
+        return cls(
+            tuple(places),
+            facts.get("kernel", ""),
+            int(facts.get("workspace", "0")),
+            int(facts.get("operands", "0")),
+            _numbers(facts.get("types", "-")),
+            _numbers(facts.get("bytes", "-")),
+            facts.get("blas", ""),
+        )
+
+
+class _Unusable(Exception):
+    """A library that cannot be made, found or loaded here; the message says why."""
+
+
+class _Descriptor(ctypes.Structure):
+    """JaxprAD's FFI.Descriptor (julia/src/ffi/handler.jl)."""
+
+    _fields_ = (
+        ("kernel", ctypes.c_void_p),
+        ("operands", ctypes.c_int64),
+        ("results", ctypes.c_int64),
+        ("types", ctypes.c_void_p),
+        ("bytes", ctypes.c_void_p),
+        ("name", ctypes.c_void_p),
+        ("name_size", ctypes.c_int64),
+    )
+
+
+def kernel(program: Program, constants: dict[str, np.ndarray]) -> tuple[int, int] | None:
+    """The address of the Program's FFI handler and the bytes of its workspace, from a file.
+
+    The file is made if there is none yet. None where kernels are not kept in files, or this one cannot be.
+    constants: the Program's, in memory that stays. Raises what a request to compile it raises.
+    """
+    store = cache.default()
+    if store is None or linker() is None:
+        return None
+    place = key("kernel", program.digest)
+    try:
+        manifest, path = _found(store, place) or _made(
+            store, place, "object", program, references(constants)
+        )
+        return _loaded(store, manifest, path, program.name or "program", constants), manifest.workspace
+    except _Unusable as reason:
+        _LOG.debug("%s is compiled in memory: %s", program.name, reason)
+        return None
+
+
+def _found(store: cache.Store, place: str) -> tuple[Manifest, Path] | None:
+    text = store.read(f"{place} manifest")
+    if text is None:
+        return None
+    if text.startswith(b"none "):
+        raise _Unusable(text.decode().removeprefix("none "))
+    path = store.file(f"{place} library")
+    return (Manifest.parse(text.decode()), path) if path is not None else None
+
+
+def _made(store: cache.Store, place: str, command: str, program: Program | None, *words: str):
+    """The library that Julia's object file is linked to, kept, and its manifest."""
+    with tempfile.TemporaryDirectory(prefix="pybridge-") as folder:
+        unlinked, linked = Path(folder, "kernel.o"), Path(folder, "kernel.so")
+        try:
+            text = ask(command, program, *words, before=f"{unlinked}\n")
+        except errors.JuliaError as e:
+            if e.kind == _NO_FILE:
+                store.write(f"{place} manifest", f"none {e}".encode())
+                raise _Unusable(str(e)) from None
+            raise
+        if "\nplace routine " in text:
+            text += f"\nblas {ask('blas', None)}"
+        reason = link(unlinked, linked)
+        if reason is not None:
+            raise _Unusable(f"linking failed: {reason}")
+        whole = linked.read_bytes()
+    # The library first: whoever finds a manifest finds the library.
+    if not (store.write(f"{place} library", whole) and store.write(f"{place} manifest", text.encode())):
+        raise _Unusable("the cache cannot be written")
+    path = store.file(f"{place} library")
+    if path is None:
+        raise _Unusable("the cache lost what was just written")
+    return Manifest.parse(text), path
+
+
+def _loaded(
+    store: cache.Store, manifest: Manifest, path: Path, name: str, constants: dict[str, np.ndarray]
+) -> int:
+    """The address of a kernel's handler, ready to be called."""
+    library = _library(path)
+    _fill(library, manifest, lambda kind, what: _outside(store, library, manifest, name, constants, kind, what))
+    return _address(library, "handler")
+
+
+def _outside(
+    store: cache.Store,
+    library: ctypes.CDLL,
+    manifest: Manifest,
+    name: str,
+    constants: dict[str, np.ndarray],
+    kind: str,
+    what: str,
+) -> int:
+    match kind:
+        case "host":
+            return _address(_host(store), what)
+        case "descriptor":
+            return _descriptor(_address(library, manifest.kernel), manifest, name)
+        case "constant":
+            return constants[what].ctypes.data
+        case "routine":
+            return _address(_blas(manifest.blas), what)
+    raise _Unusable(f"a place of unknown kind, {kind}")
+
+
+def _descriptor(kernel_: int, manifest: Manifest, name: str) -> int:
+    types, sizes = (np.array(numbers, np.int64) for numbers in (manifest.types, manifest.sizes))
+    letters = ctypes.create_string_buffer(name.encode())
+    made = _Descriptor(
+        kernel_,
+        manifest.operands,
+        len(sizes),
+        types.ctypes.data,
+        sizes.ctypes.data,
+        ctypes.addressof(letters),
+        len(letters) - 1,
+    )
+    _KEPT.append((made, types, sizes, letters))
+    return ctypes.addressof(made)
+
+
+@functools.cache
+def _host_library(place: Path, host: str) -> ctypes.CDLL:
+    store = cache.default()
+    assert store is not None
+    manifest, path = _found(store, host) or _made(store, host, "host_object", None)
+    library = _library(path)
+
+    def own(kind: str, what: str) -> int:
+        raise _Unusable(f"the host has a place of kind {kind}")
+
+    _fill(library, manifest, own)
+    atexit.register(_end, library)
+    return library
+
+
+def _host(store: cache.Store) -> ctypes.CDLL:
+    return _host_library(store.place, key("host"))
+
+
+def _end(host: ctypes.CDLL) -> None:
+    """Let no kernel begin any more, and wait for those that run: BLAS is taken down with the process."""
+    shut = host.host_shut
+    shut.restype = ctypes.c_int64
+    deadline = time.monotonic() + _PATIENCE
+    while shut() > 0 and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
+def _fill(library: ctypes.CDLL, manifest: Manifest, outside: Callable[[str, str], int]) -> None:
+    table = (ctypes.c_void_p * max(1, len(manifest.places))).in_dll(library, _TABLE)
+    for i, (kind, what) in enumerate(manifest.places):
+        table[i] = _address(library, what) if kind in ("function", "data") else outside(kind, what)
+
+
+def _library(path: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as problem:
+        raise _Unusable(str(problem)) from None
+
+
+@functools.cache
+def _blas(path: str) -> ctypes.CDLL:
+    """Julia's BLAS, one thread at a time: XLA's threads split the work."""
+    if not path:
+        raise _Unusable("this Julia's BLAS is in no file")
+    with openblas.told_the_processor(julia.find().require()):
+        library = _library(Path(path))
+    for name in ("openblas_set_num_threads64_", "openblas_set_num_threads"):
+        if hasattr(library, name):
+            getattr(library, name)(1)
+            break
+    return library
+
+
+def _address(library: ctypes.CDLL, symbol: str) -> int:
+    try:
+        found = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+    except AttributeError:
+        raise _Unusable(f"{library._name} has no {symbol}") from None
+    assert found is not None
+    return found
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return () if text == "-" else tuple(map(int, text.split(",")))

@@ -1,0 +1,62 @@
+"""What Julia's answers and its machine code depend on, beside the Program: the keys of what is kept on disk."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+from pathlib import Path
+
+from . import julia
+from .julia.openblas import processor_flags
+from .julia.probe import Installation
+from .julia.source import jaxprad
+
+
+# What decides which Julia is found.
+_SETTINGS = ("PYBRIDGE_JULIA", "PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT", "PATH")
+
+
+def key(kind: str, *parts: str) -> str:
+    """A key of everything in `parts`, and of the Julia, JaxprAD and the processor that this process uses.
+
+    Raises what the search for a Julia ends with.
+    """
+    content = "\0".join([_machine(), sources_digest(), _identity(_julia()), *parts])
+    return f"{kind} {hashlib.sha256(content.encode()).hexdigest()}"
+
+
+def _julia() -> Installation:
+    return julia.status().julia or _found(tuple(os.environ.get(name) for name in _SETTINGS))
+
+
+@functools.lru_cache(maxsize=8)
+def _found(settings: tuple[str | None, ...]) -> Installation:
+    return julia.find().require()
+
+
+def sources_digest() -> str:
+    """JaxprAD's sources, as a digest."""
+    return _sources(jaxprad().folder)
+
+
+@functools.cache
+def _sources(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(folder.glob("src/**/*.jl")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def _identity(installation: Installation) -> str:
+    library = installation.libjulia.stat()
+    return f"{installation.version} {installation.libjulia} {library.st_size} {library.st_mtime_ns}"
+
+
+@functools.cache
+def _machine() -> str:
+    """The processor, and how many: loops are cut into chunks by that."""
+    flags = " ".join(sorted(processor_flags()))
+    return f"{platform.system()} {platform.machine()} {platform.processor()} {os.cpu_count()} {flags}"
