@@ -121,7 +121,7 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
     with tempfile.TemporaryDirectory(prefix="pybridge-") as folder:
         unlinked, linked = Path(folder, "kernel.o"), Path(folder, "kernel.so")
         try:
-            text = ask(command, program, *words, before=f"{unlinked}\n")
+            text = ask(command, program, *words, before=f"{unlinked}\n" if program is not None else str(unlinked))
         except errors.JuliaError as e:
             if e.kind == _NO_FILE:
                 store.write(f"{place} manifest", f"none {e}".encode())

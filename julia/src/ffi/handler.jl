@@ -13,8 +13,9 @@ struct Descriptor
     name_size::Int64
 end
 
-@noinline handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid} = handle(frame, descriptor, this_gate())
-function handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor}, gate::Ptr{Gate})::Ptr{Cvoid}
+@noinline handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid} = handle_behind(this_gate(), frame, descriptor)
+"For kernels behind this gate."
+function handle_behind(gate::Ptr{Gate}, frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid}
     f, d = unsafe_load(frame), unsafe_load(descriptor)
     answer_metadata(f.extensions) && return C_NULL
     f.stage == EXECUTE_STAGE || return C_NULL

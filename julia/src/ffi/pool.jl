@@ -19,10 +19,10 @@ to claim. What it looks at is therefore not the caller's but a block of its own,
 leave frees.
 """
 @noinline parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}) =
-    parallel_for(pool, chunks, body, data, pool_task_pointer(), gc_safepoint)
+    share_out(pool, chunks, body, data, pool_task_pointer(), gc_safepoint)
 
 "With the pointer to `pool_task`, and what to do while waiting: outside of a Julia process there are no safepoints."
-function parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}, task::Ptr{Cvoid}, safepoint::S) where {S}
+function share_out(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}, task::Ptr{Cvoid}, safepoint::S) where {S}
     helpers = chunks > 1 ? min(chunks, pool_size(pool)) - 1 : 0
     helpers > 0 || return serial_for(chunks, body, data)
     team = Ptr{Team}(Libc.malloc(sizeof(Team)))

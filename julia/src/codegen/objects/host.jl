@@ -8,9 +8,9 @@ function host_definitions(table::OutsideTable)
     Any[
         :(host_task(team::$(Ptr{FFI.Team})) = $(FFI.pool_task)(team)),
         :(host_parallel_for(pool::$(Ptr{Cvoid}), chunks::Int, body::$(Ptr{Cvoid}), data::$(Ptr{Cvoid})) =
-            $(parallel_for)(pool, chunks, body, data, $task, $(FFI.no_safepoint))),
+            $(FFI.share_out)(pool, chunks, body, data, $task, $(FFI.no_safepoint))),
         :(host_handle(frame::$(Ptr{FFI.FFICallFrame}), descriptor::$(Ptr{FFI.Descriptor})) =
-            $(FFI.handle)(frame, descriptor, $gate)),
+            $(FFI.handle_behind)($gate, frame, descriptor)),
         :(host_shut() = $(FFI.shut_gate)($gate)),
     ]
 end

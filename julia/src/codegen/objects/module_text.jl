@@ -6,12 +6,21 @@
 # object file.
 
 """
-A function compiled for some types of arguments: LLVM's text of its module, the name of its
-definition there, and by their names there the functions that it calls."""
+A function for some types of arguments, a tuple type. What is done with functions here is compiled
+once for all of them: every kernel brings new ones."""
+struct Specialization
+    f::Any
+    types::Any
+end
+function_name(s::Specialization) = s.f isa Union{Function,Type} ? string(nameof(s.f)) : string(nameof(typeof(s.f)))
+
+"""
+LLVM's text of a specialization's module, the name of its definition there, and by their names there
+the functions that it calls."""
 struct FunctionText
     text::String
     name::String
-    callees::Dict{String,Tuple{Any,Type}}
+    callees::Dict{String,Specialization}
 end
 
 const JULIA_NAME = r"^(?:j|j1|julia)_(.+)_\d+$"
@@ -20,21 +29,20 @@ julia_name(name) = (m = match(JULIA_NAME, name); m === nothing ? nothing : m[1])
 
 # Plain text: `raw` would keep debug information, and make newer Julias pass their task as an
 # argument and stop at safepoints, which code outside of a Julia process cannot.
-llvm_text(f, types) = sprint(io -> code_llvm(io, f, types; raw = false, dump_module = true, optimize = true, debuginfo = :none))
+llvm_text(s::Specialization) =
+    sprint(io -> code_llvm(io, s.f, s.types; raw = false, dump_module = true, optimize = true, debuginfo = :none))
 
-function FunctionText(f, types::Type)
+function FunctionText(s::Specialization)
     # Inferred in the present world, and remembered: Julia 1.5 otherwise calls what is new in the
     # code by way of its runtime.
-    Base.return_types(f, types)
-    text = llvm_text(f, types)
-    defined = [m[1] for m in eachmatch(r"^define [^\n]*?@\"?([^\"(\s]+)\"?\("m, text)]
-    own = filter(name -> julia_name(name) == function_name(f), defined)
-    length(own) == 1 || throw(NoObjectFile("LLVM's text of $(function_name(f)) defines $(join(defined, ", "))"))
-    text = only_definition(text, first(own))
-    FunctionText(text, first(own), callees(text, first(own), f, types))
+    Base.return_types(s.f, s.types)
+    text, name = llvm_text(s), function_name(s)
+    defined = String[m[1] for m in eachmatch(r"^define [^\n]*?@\"?([^\"(\s]+)\"?\("m, text)]
+    own = filter(d -> julia_name(d) == name, defined)
+    length(own) == 1 || throw(NoObjectFile("LLVM's text of $name defines $(join(defined, ", "))"))
+    text = only_definition(text, own[1])
+    FunctionText(text, own[1], callees(text, own[1], s))
 end
-function_name(f::Union{Function,Type}) = string(nameof(f))
-function_name(f) = string(nameof(typeof(f)))
 
 "The text without the definitions of other functions, the wrappers for calls by Julia, and what keeps their names alive."
 function only_definition(text, name)
@@ -68,22 +76,28 @@ struct AmbiguousCall <: Exception
 end
 Base.showerror(io::IO, e::AmbiguousCall) = print(io, e.caller, " calls several functions named ", join(e.names, ", "))
 
-"The functions of Julia's that the text calls by name, each with the types of its arguments."
-function callees(text, name, f, types)
-    called = Dict{String,String}(u => julia_name(u) for u in used_names(text) if u != name && julia_name(u) !== nothing)
-    isempty(called) && return Dict{String,Tuple{Any,Type}}()
-    invoked = invoked_methods(f, types)
-    ambiguous = Set{String}(n for n in values(called) if length(get(invoked, n, ())) > 1)
-    isempty(ambiguous) || throw(AmbiguousCall(function_name(f), ambiguous))
-    unknown = filter(n -> !haskey(invoked, n), collect(values(called)))
-    isempty(unknown) || throw(NoObjectFile("$(function_name(f)) calls $(first(unknown)), which its inferred code does not"))
-    Dict{String,Tuple{Any,Type}}(u => called_function(first(invoked[n])) for (u, n) in called)
+"The functions of Julia's that the text calls by name."
+function callees(text::String, name::String, s::Specialization)
+    called = Dict{String,String}()
+    for used in used_names(text)
+        meant = julia_name(used)
+        used == name || meant === nothing || (called[used] = meant)
+    end
+    isempty(called) && return Dict{String,Specialization}()
+    invoked = invoked_methods(s)
+    found(meant) = get(invoked, meant, Core.MethodInstance[])
+    ambiguous = Set{String}(meant for meant in values(called) if length(found(meant)) > 1)
+    isempty(ambiguous) || throw(AmbiguousCall(function_name(s), ambiguous))
+    for meant in values(called)
+        isempty(found(meant)) && throw(NoObjectFile("$(function_name(s)) calls $meant, which its inferred code does not"))
+    end
+    Dict{String,Specialization}(used => Specialization(found(meant)[1]) for (used, meant) in called)
 end
 
 "The method instances that the inferred code invokes, by the function's name."
-function invoked_methods(f, types)
+function invoked_methods(s::Specialization)
     found = Dict{String,Vector{Core.MethodInstance}}()
-    for (code, _) in code_typed(f, types), statement in code.code
+    for statement in inferred_statements(s)
         statement isa Expr && statement.head === :invoke || continue
         instance = method_instance(statement.args[1])
         same = get!(() -> Core.MethodInstance[], found, string(instance.def.name))
@@ -91,11 +105,13 @@ function invoked_methods(f, types)
     end
     found
 end
+inferred_statements(s::Specialization) = reduce(vcat, (code.code for (code, _) in code_typed(s.f, s.types)); init = Any[])
 method_instance(m::Core.MethodInstance) = m
 method_instance(code) = method_instance(code.def)      # Julia 1.12 has code instances there
 
-function called_function(m::Core.MethodInstance)
+function Specialization(m::Core.MethodInstance)
     F, types = m.specTypes.parameters[1], Tuple{m.specTypes.parameters[2:end]...}
-    f = F <: Type ? F.parameters[1] : isdefined(F, :instance) ? F.instance : throw(NoObjectFile("$F has fields"))
-    f, types
+    F <: Type && return Specialization(F.parameters[1], types)
+    isdefined(F, :instance) || throw(NoObjectFile("$F has fields"))
+    Specialization(F.instance, types)
 end

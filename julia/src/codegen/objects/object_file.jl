@@ -18,11 +18,13 @@ The functions that the definitions define, and all that they call, as an object 
 addresses are places of the table already. The file's symbols are the table, its data, and the
 functions with names in `exported` or whose pointers are taken. Throws `NoObjectFile` where code
 refers to what cannot be in a file."""
-function write_object_file(path::String, definitions, exported::Vector{String}, table::OutsideTable)
+function write_object_file(path::String, definitions::Vector{Any}, exported::Vector{String}, table::OutsideTable)
     functions = Any[Core.eval(Kernels, d) for d in definitions]
-    texts = function_texts(functions, IdDict{Any,Any}(zip(functions, definitions)))
-    named = IdDict{Any,String}(f => string(nameof(f)) for f in functions)
-    modules = String[placed_text(t, k, named, table) for (k, t) in enumerate(texts)]
+    own, named = IdDict{Any,Any}(), IdDict{Any,String}()
+    for (f, d) in zip(functions, definitions)
+        own[f], named[f] = d, string(nameof(f))
+    end
+    modules = String[placed_text(s, text, k, named, table) for (k, (s, text)) in enumerate(function_texts(functions, own))]
     visible = Set{String}(exported)
     push!(visible, TABLE)
     union!(visible, (p.name for p in table.places if p.kind === :function), map(data_name, eachindex(table.data)))
@@ -30,19 +32,19 @@ function write_object_file(path::String, definitions, exported::Vector{String}, 
     ObjectFile(path, exported, table.places)
 end
 
-const Specialization = Tuple{Any,Type}
-signature(f) = Tuple{fieldtypes(first(methods(f)).sig)[2:end]...}
+"A function that a definition has made, which has one method."
+only_specialization(@nospecialize(f)) = Specialization(f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...})
 
 "The texts of the functions and of all that they call, each once."
-function function_texts(functions, definitions)
+function function_texts(functions::Vector{Any}, definitions::IdDict{Any,Any})
     found = Pair{Specialization,FunctionText}[]
-    known, waiting = Set{Specialization}(), Specialization[(f, signature(f)) for f in functions]
+    known, waiting = Set{Specialization}(), Specialization[only_specialization(f) for f in functions]
     while !isempty(waiting)
         check_cancelled()
         next = popfirst!(waiting)
         next in known && continue
         push!(known, next)
-        text = haskey(definitions, next[1]) ? definition_text(next, definitions[next[1]]) : FunctionText(next...)
+        text = haskey(definitions, next.f) ? definition_text(next, definitions[next.f]) : FunctionText(next)
         push!(found, next => text)
         append!(waiting, values(text.callees))
     end
@@ -52,15 +54,15 @@ end
 """
 The text of a definition. Where it calls several functions of one name, or one for several types,
 each call gets a function of its own, by whose name LLVM's text tells them apart."""
-function definition_text((f, types), definition)
+function definition_text(s::Specialization, definition)
     try
-        return FunctionText(f, types)
+        return FunctionText(s)
     catch e
         e isa AmbiguousCall || rethrow()
         copies = Any[]
         changed = distinguished(definition, e.names, copies)
         foreach(copy -> Core.eval(Kernels, copy), copies)
-        return FunctionText(Core.eval(Kernels, changed), types)
+        return FunctionText(Specialization(Core.eval(Kernels, changed), s.types))
     end
 end
 
@@ -74,15 +76,16 @@ function distinguished(ex::Expr, names, copies)
     push!(copies, :(@noinline $f($((:($v::$t) for (v, t) in zip(x, T))...)) where {$(T...)} = $(arguments[1])($(x...))))
     Expr(:call, GlobalRef(Kernels, f), arguments[2:end]...)
 end
-isambiguous(f::Union{Function,Versioned}, names) = function_name(f) in names
-isambiguous(f, names) = false
+isambiguous(@nospecialize(f), names) = f isa Union{Function,Versioned} && function_name(Specialization(f, nothing)) in names
 
 "A symbol for a function: definitions have names of their own, others get one that no two share."
-symbol_of((f, types)::Specialization, named) =
-    get(() -> string("callee_", function_name(f), '_', string(hash(string(f, types)); base = 16)), named, f)
+function symbol_of(s::Specialization, named)
+    haskey(named, s.f) && return named[s.f]
+    string("callee_", function_name(s), '_', string(hash(string(s.f, s.types)); base = 16))
+end
 
 "A function's text with symbols for what it calls and addresses that hold in any process."
-function placed_text((own, t)::Pair{Specialization,FunctionText}, k, named, table)
+function placed_text(own::Specialization, t::FunctionText, k, named, table)
     symbols = Dict{String,String}(name => symbol_of(callee, named) for (name, callee) in t.callees)
     symbols[t.name] = symbol_of(own, named)
     declared = Set{String}()
@@ -112,7 +115,7 @@ function renamed(name, symbols, k)
 end
 
 "A constant address as the place of the table, the C function or the constant of Julia's that it means."
-function relocated(constant, specialization, table, declared)
+function relocated(constant, specialization::Specialization, table, declared)
     number, type = match(r"\(i64 (\d+) to (.*)\)$", constant).captures
     address = parse(UInt, number)
     k = table_index(address, table)
@@ -125,14 +128,14 @@ function relocated(constant, specialization, table, declared)
         push!(declared, "@$name = external global i8")
         return cast("@$name", "i8", type)
     end
-    object = constant_object(address, specialization...)
-    object === nothing && throw(NoObjectFile("$(function_name(specialization[1])) refers to an address of this process: $constant"))
-    push!(declared, object_text(object, isopaque(type)))
-    cast("@object_$(address)", object_type(object, isopaque(type)), type)
+    object = constant_object(address, specialization)
+    object === nothing && throw(NoObjectFile("$(function_name(specialization)) refers to an address of this process: $constant"))
+    push!(declared, object_text(object, opaque_pointers(type)))
+    cast("@object_$(address)", object_type(object, opaque_pointers(type)), type)
 end
-isopaque(type) = type == "ptr"
-pointer_to(pointee, type) = isopaque(type) ? "ptr" : pointee * "*"
-cast(value, pointee, type) = isopaque(type) ? value : "bitcast ($(pointee)* $value to $type)"
+opaque_pointers(type) = type == "ptr"
+pointer_to(pointee, type) = opaque_pointers(type) ? "ptr" : pointee * "*"
+cast(value, pointee, type) = opaque_pointers(type) ? value : "bitcast ($(pointee)* $value to $type)"
 
 function table_index(address::UInt, table)
     TABLE_ADDRESS <= address < TABLE_ADDRESS + 8 * length(table.places) && address % 8 == 0 || return nothing
@@ -146,9 +149,9 @@ const C_FUNCTIONS = ["malloc", "free", "realloc", "calloc", "memcpy", "memmove",
 """
 The constant of Julia's at an address that a function's code has: a text in it, or the one array of
 which only the data are read."""
-function constant_object(address::UInt, f, types)
+function constant_object(address::UInt, s::Specialization)
     address == UInt(pointer_from_objref(NumberMath.QUADRANTS)) && return NumberMath.QUADRANTS
-    for (code, _) in code_typed(f, types), statement in code.code, text in texts_in(statement)
+    for statement in inferred_statements(s), text in texts_in(statement)
         address == UInt(pointer_from_objref(text)) && return text
     end
 end
@@ -156,7 +159,7 @@ texts_in(x) = ()
 texts_in(x::String) = (x,)
 texts_in(x::QuoteNode) = texts_in(x.value)
 texts_in(x::GlobalRef) = isdefined(x.mod, x.name) && isconst(x.mod, x.name) ? texts_in(getfield(x.mod, x.name)) : ()
-texts_in(x::Expr) = Iterators.flatten(map(texts_in, x.args))
+texts_in(x::Expr) = String[text for a in x.args for text in texts_in(a)]
 
 # As Julia lays them out: of an array the pointer to its data comes first, of a text its length and then its bytes.
 object_text(values::Vector, opaque) =

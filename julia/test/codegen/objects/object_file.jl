@@ -2,9 +2,8 @@
 
 const WORKLOAD_PROGRAMS = JaxprAD.parse_programs(read(JaxprAD.WORKLOAD, String))
 
-inputs_for(r, p) = Any[dtype(v) === Bool ? rand(r, Bool, reverse(Int.(JaxprAD.shape(v)))...) :
-                       isinexact(dtype(v)) ? dtype(v).(randn(r, reverse(Int.(JaxprAD.shape(v)))...)) :
-                       dtype(v).(rand(r, 0:2, reverse(Int.(JaxprAD.shape(v)))...)) for v in p.inputs]
+inputs_for(r, p) = Any[random_array(r, dtype(v), reverse(Int.(JaxprAD.shape(v)))) for v in p.inputs]
+random_array(r, T, size) = T[isinexact(T) ? randn(r) : rand(r, 0:1) for _ in CartesianIndices(Tuple(size))] |> asarray
 
 "That a kernel from a file gives what the one in memory does."
 function same_in_file(p::Program, x)
@@ -25,9 +24,9 @@ else
     end
 
     @testset "what is looked up in memory: $name" for (name, text, n) in (
-        ("tables of transforms", "(%0: c128[360]) { %1: c128[360] = fft %0 {kind=fft, lengths=[360]} return %1 }", 360),
-        ("chirps", "(%0: c128[101]) { %1: c128[101] = fft %0 {kind=fft, lengths=[101]} return %1 }", 101),
-        ("quadrants of huge arguments", "(%0: f64[50]) { %1: f64[50] = mul 1e200:f64 %0 %2: f64[50] = sin %1 return %2 }", 50))
+        ("tables of transforms", "(%0: c128[360]) { %1: c128[360] = fft %0 {fft_type=fft, fft_lengths=[360]} return %1 }", 360),
+        ("chirps", "(%0: c128[101]) { %1: c128[101] = fft %0 {fft_type=fft, fft_lengths=[101]} return %1 }", 101),
+        ("quadrants of huge arguments", "(%0: f64[50]) { %1: f64[50] = mul 1.0e200:f64 %0 %2: f64[50] = sin %1 return %2 }", 50))
         p = program(text)
         @test same_in_file(p, inputs_for(r, p))
     end
@@ -39,7 +38,7 @@ else
     end
 
     @testset "functions of one name, called for several types" begin
-        sums = "%1: i32[30] = convert %0 {dtype=i32} %2: i32[30] = cumsum %1 {axis=0, reverse=false} %3: f64[30] = cumsum %0 {axis=0, reverse=false} " *
+        sums = "%1: i32[30] = convert_element_type %0 {dtype=i32} %2: i32[30] = cumsum %1 {axis=0, reverse=false} %3: f64[30] = cumsum %0 {axis=0, reverse=false} " *
             "%4: f64[30] = cummax %0 {axis=0, reverse=true}"
         @test same_in_file("(%0: f64[30]) { $sums return %2 %3 %4 }", 9randn(r, 30))
     end
