@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from pybridge import cache
 
 from .case import OURS, Case
 from .measure import error
@@ -80,9 +83,11 @@ def _flags(quick: bool) -> Iterator[str]:
 def _ask(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "benchmarks.worker", *arguments]
     try:
+        # First results are those of a first time: with nothing kept from before.
         done = subprocess.run(
             command,
             cwd=_ROOT,
+            env={**os.environ, cache.SETTING: cache.OFF[0]},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

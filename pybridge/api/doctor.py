@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import jax
 
+from .. import cache
 from ..engines import ENGINES
 from ..errors import JuliaNotFound, PyBridgeError
 from ..frontend.adapter import internals
@@ -21,6 +22,7 @@ from ..runtime import julia
 from ..runtime.julia import image, source
 from ..runtime.julia.discovery import SETTING, Discovery
 from ..runtime.julia.installing import start_elsewhere
+from ..runtime.linker import linker
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -85,7 +87,7 @@ class Report:
 def doctor() -> Report:
     """Look at everything pybridge can use. Never raises and never starts Julia in this process."""
     rows: list[Row] = []
-    for examine in (_search, _packages, _engines):
+    for examine in (_search, _packages, _engines, _kept):
         rows += _safely(examine.__name__.strip("_"), examine)
     return Report(tuple(rows))
 
@@ -190,6 +192,29 @@ def _packages() -> Iterator[Row]:
     if sys.version_info[:2] != (3, 11):
         remedy = "use Python 3.11, the only one it works on"
     yield _distribution("enzyme-ad", "engine enzyme-jax", remedy)
+
+
+def _kept() -> Iterator[Row]:
+    """What lets a second process do without Julia."""
+    place, store = cache.folder(), cache.default()
+    if store is not None:
+        usage = store.usage()
+        yield Row("cache", "ok", f"{store.place}, {usage.entries} entries, {usage.size / (1 << 20):.1f} MB")
+    elif place is None:
+        yield Row("cache", "info", f"turned off by {cache.SETTING}: each process compiles anew")
+    else:
+        reason, remedy = cache.Store(place).distrusted(), f"set {cache.SETTING} to another folder"
+        yield Row("cache", "missing", f"{place} is not used: {reason}", remedy)
+    command = linker()
+    if command is None:
+        yield Row(
+            "kernel files",
+            "missing",
+            "no linker that is known to work, so each process compiles its kernels anew",
+            "on Linux, install binutils, lld or a C compiler",
+        )
+    else:
+        yield Row("kernel files", "ok", f"linked by {command[0]}")
 
 
 def _jax() -> Row:

@@ -3,6 +3,6 @@
 Knows bytes and keys, not what they mean. Importing it does no work.
 """
 
-from .store import SETTING, Store, Usage, default, folder, user_folder
+from .store import OFF, SETTING, Store, Usage, default, folder, user_folder
 
-__all__ = ["SETTING", "Store", "Usage", "default", "folder", "user_folder"]
+__all__ = ["OFF", "SETTING", "Store", "Usage", "default", "folder", "user_folder"]

@@ -97,7 +97,8 @@ def setup(
 @app.command()
 def cache(
     prune: Annotated[
-        int | None, typer.Option(metavar="MEGABYTES", help="Drop what was not used for longest, down to this.")
+        int | None,
+        typer.Option(metavar="MEGABYTES", help="Drop the least recently used, down to this."),
     ] = None,
     clear: Annotated[bool, typer.Option("--clear", help="Drop everything.")] = False,
     debug: Debug = False,

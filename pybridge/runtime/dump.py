@@ -20,6 +20,8 @@ def dump(command: str, arguments: Sequence[str], program: Program | None, answer
         return
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
-    stem = f"{os.getpid()}-{next(_COUNT):04d}-{command}-{program.name if program and program.name else 'program'}"
-    (path / f"{stem}.in.txt").write_text(f"# {' '.join([command, *arguments])}\n{program or ''}", encoding="utf-8")
+    name = (program and program.name) or "program"
+    stem = f"{os.getpid()}-{next(_COUNT):04d}-{command}-{name}"
+    head = f"# {' '.join([command, *arguments])}\n"
+    (path / f"{stem}.in.txt").write_text(f"{head}{program or ''}", encoding="utf-8")
     (path / f"{stem}.out.txt").write_text(answer, encoding="utf-8")

@@ -13,7 +13,7 @@ import functools
 import logging
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,13 @@ _KEPT: list[object] = []
 class Manifest:
     """What Julia says of an object file that it wrote.
 
-    places: what each place of its table is, kind and name. types: of operands and results, dtype, rank and
-    dimensions, one after the other. sizes: the bytes of each result. blas: the library of its routines.
+    places: what each place of its table is, kind and name. handler, kernel: its symbols. types: of operands
+    and results, dtype, rank and dimensions, one after the other. sizes: the bytes of each result. blas: the
+    library of its routines.
     """
 
     places: tuple[tuple[str, str], ...]
+    handler: str = ""
     kernel: str = ""
     workspace: int = 0
     operands: int = 0
@@ -59,6 +61,7 @@ class Manifest:
         places = [rest.partition(" ")[::2] for word, rest in lines if word == "place"]
         return cls(
             tuple(places),
+            facts.get("handler", ""),
             facts.get("kernel", ""),
             int(facts.get("workspace", "0")),
             int(facts.get("operands", "0")),
@@ -86,7 +89,7 @@ class _Descriptor(ctypes.Structure):
     )
 
 
-def kernel(program: Program, constants: dict[str, np.ndarray]) -> tuple[int, int] | None:
+def kernel(program: Program, constants: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
     """The address of the Program's FFI handler and the bytes of its workspace, from a file.
 
     The file is made if there is none yet. None where kernels are not kept in files, or this one cannot be.
@@ -97,10 +100,9 @@ def kernel(program: Program, constants: dict[str, np.ndarray]) -> tuple[int, int
         return None
     place = key("kernel", program.digest)
     try:
-        manifest, path = _found(store, place) or _made(
-            store, place, "object", program, references(constants)
-        )
-        return _loaded(store, manifest, path, program.name or "program", constants), manifest.workspace
+        manifest, path = _found(store, place) or _made(store, place, "object", program, references(constants))
+        ready = _Kernel(store, _library(path), manifest, program.name or "program", constants)
+        return ready.handler(), manifest.workspace
     except _Unusable as reason:
         _LOG.debug("%s is compiled in memory: %s", program.name, reason)
         return None
@@ -121,7 +123,7 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
     with tempfile.TemporaryDirectory(prefix="pybridge-") as folder:
         unlinked, linked = Path(folder, "kernel.o"), Path(folder, "kernel.so")
         try:
-            text = ask(command, program, *words, before=f"{unlinked}\n" if program is not None else str(unlinked))
+            text = ask(command, program, *words, before=f"{unlinked}\n" if program else str(unlinked))
         except errors.JuliaError as e:
             if e.kind == _NO_FILE:
                 store.write(f"{place} manifest", f"none {e}".encode())
@@ -142,34 +144,32 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
     return Manifest.parse(text), path
 
 
-def _loaded(
-    store: cache.Store, manifest: Manifest, path: Path, name: str, constants: dict[str, np.ndarray]
-) -> int:
-    """The address of a kernel's handler, ready to be called."""
-    library = _library(path)
-    _fill(library, manifest, lambda kind, what: _outside(store, library, manifest, name, constants, kind, what))
-    return _address(library, "handler")
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel's library that is made ready to be called."""
 
+    store: cache.Store
+    library: ctypes.CDLL
+    manifest: Manifest
+    name: str
+    constants: Mapping[str, np.ndarray]
 
-def _outside(
-    store: cache.Store,
-    library: ctypes.CDLL,
-    manifest: Manifest,
-    name: str,
-    constants: dict[str, np.ndarray],
-    kind: str,
-    what: str,
-) -> int:
-    match kind:
-        case "host":
-            return _address(_host(store), what)
-        case "descriptor":
-            return _descriptor(_address(library, manifest.kernel), manifest, name)
-        case "constant":
-            return constants[what].ctypes.data
-        case "routine":
-            return _address(_blas(manifest.blas), what)
-    raise _Unusable(f"a place of unknown kind, {kind}")
+    def handler(self) -> int:
+        _fill(self.library, self.manifest, self.outside)
+        return _address(self.library, self.manifest.handler)
+
+    def outside(self, kind: str, what: str) -> int:
+        """The address for a place of the table that is not in the library itself."""
+        match kind:
+            case "host":
+                return _address(_host(self.store), what)
+            case "descriptor":
+                return _descriptor(_address(self.library, self.manifest.kernel), self.manifest, self.name)
+            case "constant":
+                return self.constants[what].ctypes.data
+            case "routine":
+                return _address(_blas(self.manifest.blas), what)
+        raise _Unusable(f"a place of unknown kind, {kind}")
 
 
 def _descriptor(kernel_: int, manifest: Manifest, name: str) -> int:

@@ -1,4 +1,4 @@
-"""What Julia's answers and its machine code depend on, beside the Program: the keys of what is kept on disk."""
+"""What Julia's answers and its machine code depend on beside the Program: keys of what is kept on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from . import julia
 from .julia.openblas import processor_flags
 from .julia.probe import Installation
 from .julia.source import jaxprad
-
 
 # What decides which Julia is found.
 _SETTINGS = ("PYBRIDGE_JULIA", "PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT", "PATH")
@@ -57,6 +56,7 @@ def _identity(installation: Installation) -> str:
 
 @functools.cache
 def _machine() -> str:
-    """The processor, and how many: loops are cut into chunks by that."""
-    flags = " ".join(sorted(processor_flags()))
-    return f"{platform.system()} {platform.machine()} {platform.processor()} {os.cpu_count()} {flags}"
+    """The processor, and how many: loops are cut into chunks by that. Settings may say otherwise."""
+    settings = [os.environ.get(name, "") for name in ("JULIA_CPU_TARGET", "JULIA_CPU_THREADS")]
+    facts = [platform.system(), platform.machine(), str(os.cpu_count()), *settings]
+    return " ".join([*facts, *sorted(processor_flags())])

@@ -10,18 +10,15 @@ from pathlib import Path
 
 _PATIENCE = 60.0
 # By how soon each is done; a compiler takes several times as long as a linker.
-_COMMANDS = (("ld.lld",), ("ld",), ("cc",), ("gcc",), ("clang",))
+_COMMANDS = ("ld.lld", "ld", "cc", "gcc", "clang")
 
 
 @functools.cache
-def linker() -> tuple[str, ...] | None:
-    """The command that links, without its arguments; None where there is none that is known to work."""
+def linker() -> str | None:
+    """The program that links; None where there is none that is known to work."""
     if not sys.platform.startswith("linux"):
         return None
-    for name, *options in _COMMANDS:
-        if path := shutil.which(name):
-            return (path, *options)
-    return None
+    return next(filter(None, map(shutil.which, _COMMANDS)), None)
 
 
 def link(source: Path, target: Path) -> str | None:
@@ -31,7 +28,7 @@ def link(source: Path, target: Path) -> str | None:
         return "there is no linker (ld, lld or a C compiler)"
     try:
         done = subprocess.run(
-            [*command, "-shared", "-o", str(target), str(source)],
+            [command, "-shared", "-o", str(target), str(source)],
             capture_output=True,
             text=True,
             errors="replace",

@@ -1,4 +1,4 @@
-"""The store under attack: what is read is what was written under that key, whole, by this user, or nothing."""
+"""The store under attack: what is read was written under that key, whole, by this user, or is nothing."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ def test_what_was_not_used_for_longest_goes_first(store):
     assert store.read("0") == bytes(1000)  # used now
     dropped = store.prune(6000)
     left = {k for k in range(10) if store.read(str(k)) is not None}
-    assert 0 in left and len(left) == 10 - dropped.entries and left - {0} == set(range(10 - len(left) + 1, 10))
+    assert (
+        0 in left and len(left) == 10 - dropped.entries and left - {0} == set(range(10 - len(left) + 1, 10))
+    )
     assert store.usage().size <= 6000
 
 

@@ -14,7 +14,7 @@ function answer(::Val{:object}, body, arguments)
     p = checked(text)
     file, buffers, workspace = with_constants(() -> write_kernel(p, String(path)), p, addresses_of(arguments[1]))
     numbers(x) = isempty(x) ? "-" : join(x, ',')
-    join(vcat("kernel $(file.symbols[end])", "workspace $workspace", "operands $(buffers.operands)",
+    join(vcat("handler $(file.symbols[1])", "kernel $(file.symbols[2])", "workspace $workspace", "operands $(buffers.operands)",
               "types $(numbers(buffers.types))", "bytes $(numbers(buffers.bytes))", places_text(file)), '\n')
 end
 

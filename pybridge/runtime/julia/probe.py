@@ -68,9 +68,9 @@ class Installation:
     @classmethod
     def of(cls, executable: Path, facts: Mapping[str, str | None]) -> Installation:
         """Of what it said; KeyError where that lacks something."""
-        paths = {name: Path(facts[name] or "") for name in _PATHS}
-        packages = {name: facts.get(name) for name in _PACKAGES}
-        return cls(executable, facts["version"] or "", **paths, **packages)
+        libjulia, bindir, image, depot, project = (Path(facts[name] or "") for name in _PATHS)
+        packages = (facts.get(name) for name in _PACKAGES)
+        return cls(executable, facts["version"] or "", libjulia, bindir, image, depot, project, *packages)
 
     @property
     def release(self) -> tuple[int, int]:

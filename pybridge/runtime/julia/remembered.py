@@ -1,6 +1,6 @@
 """What a Julia said of itself, kept between processes, so that finding one runs nothing.
 
-It holds as long as the files that it depends on have their times and sizes, and Julia's settings their values.
+It holds as long as the files that it depends on have their times and sizes, and settings their values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def recall(executable: Path, question: str) -> dict[str, str | None] | None:
     return kept["facts"] if unchanged else None
 
 
-def remember(executable: Path, question: str, facts: Mapping[str, str | None], watched: Sequence[Path]) -> None:
+def remember(
+    executable: Path, question: str, facts: Mapping[str, str | None], watched: Sequence[Path]
+) -> None:
     """Keep the answer for as long as the watched files, of which some may be missing, stay as they are."""
     store = cache.default()
     if store is not None:
@@ -37,7 +39,9 @@ def remember(executable: Path, question: str, facts: Mapping[str, str | None], w
 
 def _key(executable: Path, question: str) -> str:
     settings = {k: v for k, v in os.environ.items() if k.startswith(("JULIA_", "LD_")) or k == "HOME"}
-    return f"julia {json.dumps([str(executable), _fingerprint(executable), question, sorted(settings.items())])}"
+    return (
+        f"julia {json.dumps([str(executable), _fingerprint(executable), question, sorted(settings.items())])}"
+    )
 
 
 def _fingerprint(path: Path) -> Fingerprint:

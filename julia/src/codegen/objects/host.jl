@@ -22,21 +22,22 @@ write_host(path::String) = (table = OutsideTable();
 """
     write_kernel(program, path) -> (ObjectFile, FFI.Buffers, workspace)
 
-A Program's kernel as an object file with the symbol `handler`, a function that XLA's FFI calls."""
+A Program's kernel as an object file with two symbols: the handler that XLA's FFI calls, and the kernel."""
 function write_kernel(p::Program, path::String)
     definitions, workspace = kernel_code(p)
     table = OutsideTable()
     code = Any[outside(d, table) for d in definitions]
-    push!(code, handler_definition(table))
+    kernel = definition_name(definitions[end])
+    handler = Symbol(kernel, :_handler)
+    push!(code, handler_definition(handler, table))
     # The descriptor that the loader makes has the kernel's address.
-    file = write_object_file(path, code, ["handler", string(definition_name(definitions[end]))], table)
+    file = write_object_file(path, code, [string(handler), string(kernel)], table)
     file, FFI.buffers(p, workspace), workspace
 end
 
-handler_definition(t::OutsideTable) = :(handler(frame::$(Ptr{Cvoid})) = $(handled_by_host)(
+handler_definition(name::Symbol, t::OutsideTable) = :($name(frame::$(Ptr{Cvoid})) = $(handled_by_host)(
     $(read_place(t, Place(:host, "host_handle"), Ptr{Cvoid})), frame, $(read_place(t, Place(:descriptor, ""), Ptr{Cvoid}))))
 @inline function handled_by_host(f::Ptr{Cvoid}, frame::Ptr{Cvoid}, descriptor::Ptr{Cvoid})
     f == C_NULL && return C_NULL    # it never is; but `ccall` would look, and throw
     ccall(f, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}), frame, descriptor)
 end
-definition_name(ex::Expr) = ex.head in (:function, :(=)) ? definition_name(ex.args[1]) : ex.args[1]

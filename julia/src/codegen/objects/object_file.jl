@@ -60,10 +60,20 @@ function definition_text(s::Specialization, definition)
     catch e
         e isa AmbiguousCall || rethrow()
         copies = Any[]
-        changed = distinguished(definition, e.names, copies)
+        # Under another name: while a package precompiles, no method may be written over.
+        changed = with_name(distinguished(definition, e.names, copies), Symbol(function_name(s), :_distinguished))
         foreach(copy -> Core.eval(Kernels, copy), copies)
         return FunctionText(Specialization(Core.eval(Kernels, changed), s.types))
     end
+end
+
+definition_name(ex::Expr) = ex.head === :call ? ex.args[1] : definition_name(definition_of(ex).args[1])
+"A definition without the macros around it."
+definition_of(ex::Expr) = ex.head === :macrocall ? definition_of(ex.args[end]) : ex
+function with_name(ex::Expr, name::Symbol)
+    ex.head === :call && return Expr(:call, name, ex.args[2:end]...)
+    k = ex.head === :macrocall ? length(ex.args) : 1
+    Expr(ex.head, ex.args[1:k-1]..., with_name(ex.args[k], name), ex.args[k+1:end]...)
 end
 
 distinguished(x, names, copies) = x
