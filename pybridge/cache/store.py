@@ -99,7 +99,7 @@ class Store:
 
     def read(self, key: str) -> bytes | None:
         """The content under the key, if it is there and whole."""
-        path = self._path(key)
+        path = self.path(key)
         try:
             content = _checked(path, key)
         except OSError:
@@ -112,13 +112,14 @@ class Store:
             os.utime(path)  # last used now
         return content
 
-    def file(self, key: str) -> Path | None:
-        """The file of an entry that is there and whole: its content, with a checksum at the end."""
-        return self._path(key) if self.read(key) is not None else None
+    def path(self, key: str) -> Path:
+        """The file of an entry: its content, and after that a checksum. It is `read` that checks it."""
+        name = hashlib.sha256(key.encode()).hexdigest()
+        return self.place / name[:2] / name[2:]
 
     def write(self, key: str, content: bytes) -> bool:
         """Keep the content under the key; False where it could not be written."""
-        path = self._path(key)
+        path = self.path(key)
         temporary = None
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -138,7 +139,7 @@ class Store:
         return True
 
     def discard(self, key: str) -> None:
-        _remove(self._path(key))
+        _remove(self.path(key))
 
     def usage(self) -> Usage:
         sizes = [status.st_size for _, status in self._files()]
@@ -158,10 +159,6 @@ class Store:
                 dropped += 1
                 size += status.st_size
         return Usage(dropped, size)
-
-    def _path(self, key: str) -> Path:
-        name = hashlib.sha256(key.encode()).hexdigest()
-        return self.place / name[:2] / name[2:]
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         for path in self.place.glob("*/*"):

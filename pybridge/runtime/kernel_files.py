@@ -23,6 +23,7 @@ from .. import cache, errors
 from ..ir.program import Program
 from . import julia
 from .julia import openblas
+from .julia.ending import threads_ended
 from .keys import key
 from .linker import link, linker
 from .requests import ask, references
@@ -30,6 +31,7 @@ from .requests import ask, references
 _LOG = logging.getLogger(__name__)
 _TABLE = "pybridge_table"
 _NO_FILE = "NoObjectFile"  # Julia's name for the refusal
+_NONE = "none "  # of a kernel that cannot be in a file: the reason follows
 _PATIENCE = 10.0  # seconds that kernels have to end when the process does
 
 # XLA may call a kernel as long as the process lives: what it needs is never freed.
@@ -109,13 +111,13 @@ def kernel(program: Program, constants: Mapping[str, np.ndarray]) -> tuple[int, 
 
 
 def _found(store: cache.Store, place: str) -> tuple[Manifest, Path] | None:
-    text = store.read(f"{place} manifest")
-    if text is None:
+    content = store.read(place)
+    if content is None:
         return None
-    if text.startswith(b"none "):
-        raise _Unusable(text.decode().removeprefix("none "))
-    path = store.file(f"{place} library")
-    return (Manifest.parse(text.decode()), path) if path is not None else None
+    text = _manifest_of(content)
+    if text.startswith(_NONE):
+        raise _Unusable(text.removeprefix(_NONE))
+    return Manifest.parse(text), store.path(place)
 
 
 def _made(store: cache.Store, place: str, command: str, program: Program | None, *words: str):
@@ -126,7 +128,7 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
             text = ask(command, program, *words, before=f"{unlinked}\n" if program else str(unlinked))
         except errors.JuliaError as e:
             if e.kind == _NO_FILE:
-                store.write(f"{place} manifest", f"none {e}".encode())
+                store.write(place, _entry(b"", f"{_NONE}{e}"))
                 raise _Unusable(str(e)) from None
             raise
         if "\nplace routine " in text:
@@ -134,14 +136,25 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
         reason = link(unlinked, linked)
         if reason is not None:
             raise _Unusable(f"linking failed: {reason}")
-        whole = linked.read_bytes()
-    # The library first: whoever finds a manifest finds the library.
-    if not (store.write(f"{place} library", whole) and store.write(f"{place} manifest", text.encode())):
+        written = store.write(place, _entry(linked.read_bytes(), text))
+    found = _found(store, place) if written else None
+    if found is None:
         raise _Unusable("the cache cannot be written")
-    path = store.file(f"{place} library")
-    if path is None:
-        raise _Unusable("the cache lost what was just written")
-    return Manifest.parse(text), path
+    return found
+
+
+# Library and manifest are one entry, so that they are of one process: the loader of libraries does not mind
+# what follows after the end.
+
+
+def _entry(library: bytes, manifest: str) -> bytes:
+    text = manifest.encode()
+    return library + text + len(text).to_bytes(8, "little")
+
+
+def _manifest_of(entry: bytes) -> str:
+    size = int.from_bytes(entry[-8:], "little")
+    return entry[-8 - size : -8].decode()
 
 
 @dataclass(frozen=True)
@@ -214,6 +227,7 @@ def _end(host: ctypes.CDLL) -> None:
     deadline = time.monotonic() + _PATIENCE
     while shut() > 0 and time.monotonic() < deadline:
         time.sleep(0.001)
+    threads_ended()
 
 
 def _fill(library: ctypes.CDLL, manifest: Manifest, outside: Callable[[str, str], int]) -> None:

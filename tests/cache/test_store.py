@@ -21,17 +21,13 @@ def store(tmp_path):
     return made
 
 
-def _file(store, key):
-    return store.file(key)
-
-
 def test_what_is_written_is_read(store):
     content = random.Random(0).randbytes(100_000)
     assert store.read("a") is None
     assert store.write("a", content)
     assert store.read("a") == content
     assert Store(store.place).read("a") == content
-    assert _file(store, "a").read_bytes().startswith(content)
+    assert store.path("a").read_bytes().startswith(content)
 
 
 def test_an_empty_content_is_an_entry(store):
@@ -42,7 +38,7 @@ def test_an_empty_content_is_an_entry(store):
 @pytest.mark.parametrize("kept", [0, 1, 39, 40, 500, 1039])
 def test_a_truncated_file_counts_as_missing_and_goes(store, kept):
     store.write("a", bytes(1000))
-    path = _file(store, "a")
+    path = store.path("a")
     os.truncate(path, kept)
     assert store.read("a") is None
     assert not path.exists()
@@ -52,7 +48,7 @@ def test_every_changed_byte_is_found(store):
     content = random.Random(1).randbytes(64)
     for place in range(len(content) + 40):
         store.write("a", content)
-        path = _file(store, "a")
+        path = store.path("a")
         whole = bytearray(path.read_bytes())
         whole[place] ^= 1 << (place % 8)
         path.write_bytes(whole)
@@ -62,7 +58,7 @@ def test_every_changed_byte_is_found(store):
 def test_a_file_under_another_key_counts_as_missing(store):
     store.write("a", b"of a")
     store.write("b", b"of b")
-    a, b = _file(store, "a"), _file(store, "b")
+    a, b = store.path("a"), store.path("b")
     os.replace(a, b)
     assert store.read("b") is None
     assert store.read("a") is None
@@ -70,7 +66,7 @@ def test_a_file_under_another_key_counts_as_missing(store):
 
 def test_a_link_is_not_followed(store, tmp_path):
     store.write("a", b"of a")
-    path = _file(store, "a")
+    path = store.path("a")
     outside = tmp_path / "outside"
     os.replace(path, outside)
     path.symlink_to(outside)
@@ -81,7 +77,7 @@ def test_a_foreign_file_counts_as_missing(store):
     if os.geteuid() != 0:
         pytest.skip("only root can give a file to another user")
     store.write("a", b"of a")
-    os.chown(_file(store, "a"), 12345, -1)
+    os.chown(store.path("a"), 12345, -1)
     assert store.read("a") is None
 
 
@@ -106,7 +102,7 @@ def test_a_place_that_cannot_be_made_is_not_used(tmp_path):
 def test_what_was_not_used_for_longest_goes_first(store):
     for k in range(10):
         store.write(str(k), bytes(1000))
-        os.utime(_file(store, str(k)), (k, k))
+        os.utime(store.path(str(k)), (k, k))
     assert store.read("0") == bytes(1000)  # used now
     dropped = store.prune(6000)
     left = {k for k in range(10) if store.read(str(k)) is not None}
@@ -132,7 +128,7 @@ def test_nothing_is_dropped_below_the_limit(store):
 
 def test_files_that_were_never_renamed_go_after_an_hour(store):
     store.write("a", b"of a")
-    new, old = (_file(store, "a").with_name(f".new-{age}") for age in ("young", "old"))
+    new, old = (store.path("a").with_name(f".new-{age}") for age in ("young", "old"))
     for path in (new, old):
         path.write_bytes(b"half")
     os.utime(old, (time.time() - 7200,) * 2)

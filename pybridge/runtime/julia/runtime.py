@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +14,9 @@ from ...errors import ForkedProcess
 from . import embed, image, juliacall_host, protocol, source
 from .control import Control
 from .discovery import Discovery, Host, find
+from .ending import threads_ended
 from .hosted import Hosted, Service
 from .probe import Installation
-
-_LAST_WORDS = 0.3  # seconds that daemon threads have at exit to return from what was refused
 
 
 @dataclass(frozen=True)
@@ -149,14 +146,7 @@ class Runtime:
             if stream is not None:
                 stream.flush()
         live.control.close()
-        # A thread whose kernel was refused has an exception to raise. Asking for Python's lock only once the
-        # interpreter is gone, it would be ended inside jaxlib, and with it the process.
-        deadline = time.monotonic() + _LAST_WORDS
-        for thread in threading.enumerate():
-            # Threads that are not Python's, which have only called it, cannot be joined.
-            with contextlib.suppress(AssertionError, RuntimeError):
-                if thread.daemon:
-                    thread.join(max(0.0, deadline - time.monotonic()))
+        threads_ended()
 
     def _forked(self) -> bool:
         return self._owner not in (None, os.getpid())
