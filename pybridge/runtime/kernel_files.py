@@ -97,6 +97,7 @@ def kernel(program: Program, constants: Mapping[str, np.ndarray]) -> tuple[int, 
     The file is made if there is none yet. None where kernels are not kept in files, or this one cannot be.
     constants: the Program's, in memory that stays. Raises what a request to compile it raises.
     """
+    julia.check_process()  # XLA, which would call it, does not survive a fork either
     store = cache.default()
     if store is None or linker() is None:
         return None

@@ -13,8 +13,8 @@ _LAST_WORDS = 0.3  # seconds that daemon threads have to return from what was re
 def threads_ended() -> None:
     """Give daemon threads the time to raise what a refused kernel makes them raise.
 
-    One that asks for Python's lock only once the interpreter is gone would be ended inside jaxlib, and with it
-    the process.
+    One that asks for Python's lock only once the interpreter is gone would be ended inside jaxlib, and the
+    process with it.
     """
     deadline = time.monotonic() + _LAST_WORDS
     for thread in threading.enumerate():
