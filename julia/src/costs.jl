@@ -1,15 +1,6 @@
 # What computing costs, in additions an element, and the limits that passes and the plan of a kernel
-# set to it. One scale for all of them: an addition is 1, an element that only moves 0.
-
-"""
-The cost of elementwise functions that are dearer than an addition: roughly what NumberMath's take
-beside one in a vectorised loop (docs/number_math.md has the times an element)."""
-const ELEMENTWISE_COSTS = Dict{Symbol,Int}(
-    :div => 4, :sqrt => 4, :rsqrt => 4, :rem => 8, :exp => 10, :exp2 => 10, :log => 10, :log2 => 10, :log1p => 12, :expm1 => 12, :tanh => 14, :logistic => 12,
-    :sin => 14, :cos => 14, :tan => 20, :asin => 12, :acos => 12, :atan => 12, :atan2 => 16, :sinh => 14, :cosh => 14, :asinh => 16,
-    :acosh => 16, :atanh => 16, :cbrt => 12, :pow => 24, :erf => 14, :erfc => 20, :erf_inv => 40, :lgamma => 60, :digamma => 60,
-    :polygamma => 200, :zeta => 200, :igamma => 200, :igammac => 200, :igamma_grad_a => 400, :regularized_incomplete_beta => 200, :bessel_i0e => 30, :bessel_i1e => 30)
-elementwise_cost(name::Symbol) = get(ELEMENTWISE_COSTS, name, 1)
+# set to it. One scale for all of them: an addition is 1, an element that only moves 0. What a function
+# of numbers costs stands in the line that defines it (rules/unary.jl and the like).
 
 # ---- the limits, in rising order
 

@@ -256,7 +256,7 @@ Whether `emit_step!` or `element` is content with operand `k` element by element
 operand must be in memory."""
 reads_elements(op::Primitive, eqn, k) = isfusable(op, eqn)
 
-"What computing one element costs beside its operands' elements, an addition being 1 (`costs.jl`)."
+"What computing one element costs beside its operands' elements, an addition being 1 (`costs.jl` has the limits)."
 cost(op::Primitive, eqn) = 0
 
 """

@@ -26,7 +26,7 @@ Equations that are tried as the beginning of the second trip, so that the search
 Chosen, not measured."""
 const MOST_CANDIDATES = 32
 
-# ---- residuals (passes/rematerialize.jl, pack_residuals.jl)
+# ---- residuals (passes/rematerialize.jl, pack_loop_residuals.jl)
 
 "Elements from which on a residual is large. Smaller ones (8 KiB of f64) stay in the caches."
 const SMALL_RESIDUAL = 1024

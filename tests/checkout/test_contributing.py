@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ PLACES = {
     "julia/src/codegen/plan/fusion.jl": "function fuse(",
     "julia/src/codegen/plan/materialization.jl": "function materialized(",
     "julia/src/ad/partial_eval.jl": "function close_over!(",
-    "julia/src/passes/min_cut_residuals.jl": "function least_cut(",
+    "julia/src/passes/loop_residuals.jl": "function least_cut(",
     "julia/src/passes/rematerialize.jl": "function rematerialize(",
     "julia/src/enzyme/partials.jl": "function partials",
     "julia/ext/enzyme_rules.jl": "EnzymeRules.reverse(config, k::Const{<:Known}",
@@ -38,7 +39,7 @@ def test_all_files_that_the_page_names_exist():
 
 
 def test_the_example_of_a_new_primitive_is_the_one_in_use():
-    (line,) = re.findall(r"^ {8}(unary\(:cbrt.*)$", PAGE, re.MULTILINE)
-    assert line in (ROOT / "julia" / "src" / "rules" / "unary.jl").read_text()
+    (example,) = re.findall(r"^ {8}unary\(:cbrt.*(?:\n {8}.*)*", PAGE, re.MULTILINE)
+    assert textwrap.dedent(example) in (ROOT / "julia" / "src" / "rules" / "unary.jl").read_text()
     assert "cbrt" in UNARY and OPERATIONS["cbrt"].elementwise
     assert '("cbrt", ' in (ROOT / "tests" / "cases_elementwise.py").read_text()

@@ -1,4 +1,5 @@
-# Partial evaluation: a Program split by what is known early and what only later.
+# Partial evaluation: a Program split by what is known early and what only later. Here the residuals of
+# linearizations and VJPs are chosen: what the later half needs of the earlier one (`close_over!`).
 
 """
 A Program split in two: `known` maps the known inputs to the known results and the residuals,

@@ -5,7 +5,8 @@ struct Pass
     name::Symbol
     run::Function
 end
-run_passes(passes, p::Program)::Program = foldl((q, pass) -> pass.run(q), passes; init = p)
+"`run(pass, program)` runs a pass."
+run_passes(passes, p::Program, run = (pass, q) -> pass.run(q))::Program = foldl((q, pass) -> run(pass, q), passes; init = p)
 
 # ---- optimize
 
@@ -57,8 +58,8 @@ end
 optimized_halves(l::Linearized) = Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
 
 "The passes over the two halves of a loop's body. Known inputs marked in `free` need not be kept."
-const RESIDUAL_PASSES = (min_cut_residuals, pack_residuals)
-compact_residuals(s::Split, free) = foldl((s, pass) -> pass(s, free), RESIDUAL_PASSES; init = s)
+const LOOP_RESIDUAL_PASSES = (fewest_loop_residuals, pack_loop_residuals)
+compact_loop_residuals(s::Split, free) = foldl((s, pass) -> pass(s, free), LOOP_RESIDUAL_PASSES; init = s)
 
 # ---- native code
 

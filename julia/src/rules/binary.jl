@@ -21,11 +21,11 @@ remainder(a, b) = NumberMath.rem(a, b)
 remainder(a::T, b::T) where {T<:Signed} = ifelse(b == 0, a, Core.Intrinsics.srem_int(a, harmless(b)))
 remainder(a::T, b::T) where {T<:Unsigned} = ifelse(b == 0, a, Core.Intrinsics.urem_int(a, harmless(b)))
 
-binary(:div, quotient; tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y * (1 / b)))),
+binary(:div, quotient; cost = 4, tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y * (1 / b)))),
        transpose = (ȳ, a, b) -> islinear(b) ? throw(UnsupportedPrimitive("div", "is not linear in its denominator", "")) : (ȳ / b, nothing))
 # a = trunc(a/b)·b + rem.
 truncated(q::Traced) = sign(q) * floor(abs(q))
-binary(:rem, remainder; domain = T -> isnumber(T) && isordered(T),
+binary(:rem, remainder; cost = 8, domain = T -> isnumber(T) && isordered(T),
        tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -(t * truncated(a / b))))
 
 @inline power(a, b) = NumberMath.pow(a, b)
@@ -39,7 +39,7 @@ function pow_tangent_base(t, y, a, b)
     t * where_(iszero_n, 0, where_(iszero_n, 1, n) * a^(n - 1))
 end
 pow_tangent_exponent(t, y, a, b) = t * (log(where_(compare(:eq, a, 0), 1, a)) * y)
-binary(:pow, power; accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
+binary(:pow, power; cost = 24, accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
        tangents = (pow_tangent_base, pow_tangent_exponent))
 
 # NaN wins over numbers; complex numbers are ordered by real part, then imaginary part. Equal
@@ -70,7 +70,7 @@ function quotients(a, b)
     q = where_(steep, b, a) / p
     where_(steep, q, 1), where_(steep, 1, q), p * (square(q) + 1)
 end
-binary(:atan2, NumberMath.atan2; domain = isinexact, tangents = atan2_tangent)
+binary(:atan2, NumberMath.atan2; cost = 16, domain = isinexact, tangents = atan2_tangent)
 
 # As a function of real numbers it is the identity of the first operand, but for less than any number.
 binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat, tangents = ((t, y, a, b) -> t, (t, y, a, b) -> nothing))

@@ -12,6 +12,7 @@ An elementwise primitive: its operands have one shape (or are literals) and it i
 known; `nothing` in place of the tuple when the result never has a tangent; one function `(ẋ, y,
 x...) -> ẏ` of all tangents (some `nothing`) where they go together.
 - `transpose`: `(ȳ, x...) -> (x̄...)` for primitives that can be linear, `nothing` otherwise; linear operands are `Undefined`.
+- `cost`: that of the kernel, in additions: roughly what it takes beside one in a vectorised loop (docs/number_math.md has the times an element).
 
 All others take the equation's attributes as keyword arguments.
 """
@@ -24,11 +25,12 @@ struct Elementwise <: Primitive
     result::Function
     tangents::Union{Nothing,Function,Tuple}
     transpose::Union{Nothing,Function}
+    cost::Int
 end
 
 function elementwise(name, arity, kernel; attributes = (), domain = isnumber, accepts = uniform(domain), result = same_dtype,
-                     tangents = nothing, transpose = nothing)
-    register!(Elementwise(name, arity, attributes, kernel, accepts, result, tangents, transpose))
+                     tangents = nothing, transpose = nothing, cost = 1)
+    register!(Elementwise(name, arity, attributes, kernel, accepts, result, tangents, transpose, cost))
 end
 unary(name, kernel; options...) = elementwise(name, 1, kernel; options...)
 binary(name, kernel; options...) = elementwise(name, 2, kernel; options...)
@@ -61,7 +63,7 @@ attributes(op::Elementwise) = op.attributes
 iselementwise(op::Elementwise) = true
 iscommutative(op::Elementwise) = op.name in (:add, :mul, :max, :min, :and, :or, :xor, :eq, :ne)
 linear_slots(op::Elementwise, eqn) = op.name === :mul ? (1, 2) : op.name === :div ? (1,) : ()
-cost(op::Elementwise, eqn) = elementwise_cost(op.name)
+cost(op::Elementwise, eqn) = op.cost
 
 haszerotangent(op::Elementwise) = op.tangents === nothing
 hasjvp(op::Elementwise) = !haszerotangent(op) && length(underived_operands(op)) != op.arity

@@ -79,7 +79,7 @@ function partial_eval(op::Scan, eqn, known)
     known_consts, known_carry, known_xs = operand_parts(eqn.attrs, known)
     # Constants and slices are there in any case.
     free = vcat(trues(count(known_consts)), falses(count(known_carry)), trues(count(known_xs)))
-    split = compact_residuals(split, free)
+    split = compact_loop_residuals(split, free)
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     carries, ys = result_parts(eqn.attrs, eqn.outputs)
     known_ys = split.isknown[eqn[:carry]+1:end]

@@ -22,13 +22,13 @@ round_away(x) = round(x, RoundNearestTiesAway)
 unary(:round, (; method) -> method == 1 ? round_to_even : round_away; attributes = (:method,), domain = isfloat)
 unary(:is_finite, isfinite; domain = isfloat, result = bool_dtype)
 
-unary(:exp, NumberMath.exp; domain = isinexact, tangents = ((t, y, x) -> t * y,))
-unary(:exp2, NumberMath.exp2; domain = isinexact, tangents = ((t, y, x) -> log(2) * (t * y),))
-unary(:log, NumberMath.log; domain = isinexact, tangents = ((t, y, x) -> t / x,))
-unary(:log2, NumberMath.log2; domain = isinexact, tangents = ((t, y, x) -> t / (log(2) * x),))
+unary(:exp, NumberMath.exp; cost = 10, domain = isinexact, tangents = ((t, y, x) -> t * y,))
+unary(:exp2, NumberMath.exp2; cost = 10, domain = isinexact, tangents = ((t, y, x) -> log(2) * (t * y),))
+unary(:log, NumberMath.log; cost = 10, domain = isinexact, tangents = ((t, y, x) -> t / x,))
+unary(:log2, NumberMath.log2; cost = 10, domain = isinexact, tangents = ((t, y, x) -> t / (log(2) * x),))
 # y + 1 would have lost eˣ where that is small.
-unary(:expm1, NumberMath.expm1; domain = isinexact, tangents = ((t, y, x) -> t * exp(x),))
-unary(:log1p, NumberMath.log1p; domain = isinexact, tangents = ((t, y, x) -> t / (x + 1),))
+unary(:expm1, NumberMath.expm1; cost = 12, domain = isinexact, tangents = ((t, y, x) -> t * exp(x),))
+unary(:log1p, NumberMath.log1p; cost = 12, domain = isinexact, tangents = ((t, y, x) -> t / (x + 1),))
 
 # 1 - x², a primitive since the product (1 - x)(1 + x), which is exact where x² is near 1, has a
 # derivative that cancels where x is near 0.
@@ -38,23 +38,23 @@ one_minus_square(x::Traced) = apply(:one_minus_square, x)
 times_i(z::Traced) = apply(:complex, -imag(z), real(z))
 one_plus_square(x::Traced) = iscomplex(dtype(x)) ? one_minus_square(times_i(x)) : square(x) + 1
 
-unary(:tanh, NumberMath.tanh; domain = isinexact, tangents = ((t, y, x) -> t * one_minus_square(y),))
-unary(:logistic, NumberMath.logistic; domain = isinexact, tangents = ((t, y, x) -> t * (y * (1 - y)),))
+unary(:tanh, NumberMath.tanh; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * one_minus_square(y),))
+unary(:logistic, NumberMath.logistic; cost = 12, domain = isinexact, tangents = ((t, y, x) -> t * (y * (1 - y)),))
 
-unary(:sin, NumberMath.sin; domain = isinexact, tangents = ((t, y, x) -> t * cos(x),))
-unary(:cos, NumberMath.cos; domain = isinexact, tangents = ((t, y, x) -> -(t * sin(x)),))
-unary(:tan, NumberMath.tan; domain = isinexact, tangents = ((t, y, x) -> t * one_plus_square(y),))
-unary(:asin, NumberMath.asin; domain = isinexact, tangents = ((t, y, x) -> t * arc_slope(x),))
-unary(:acos, NumberMath.acos; domain = isinexact, tangents = ((t, y, x) -> -(t * arc_slope(x)),))
-unary(:atan, NumberMath.atan; domain = isinexact, tangents = ((t, y, x) -> t / one_plus_square(x),))
-unary(:sinh, NumberMath.sinh; domain = isinexact, tangents = ((t, y, x) -> t * cosh(x),))
-unary(:cosh, NumberMath.cosh; domain = isinexact, tangents = ((t, y, x) -> t * sinh(x),))
-unary(:asinh, NumberMath.asinh; domain = isinexact, tangents = ((t, y, x) -> t * asinh_slope(x),))
+unary(:sin, NumberMath.sin; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * cos(x),))
+unary(:cos, NumberMath.cos; cost = 14, domain = isinexact, tangents = ((t, y, x) -> -(t * sin(x)),))
+unary(:tan, NumberMath.tan; cost = 20, domain = isinexact, tangents = ((t, y, x) -> t * one_plus_square(y),))
+unary(:asin, NumberMath.asin; cost = 12, domain = isinexact, tangents = ((t, y, x) -> t * arc_slope(x),))
+unary(:acos, NumberMath.acos; cost = 12, domain = isinexact, tangents = ((t, y, x) -> -(t * arc_slope(x)),))
+unary(:atan, NumberMath.atan; cost = 12, domain = isinexact, tangents = ((t, y, x) -> t / one_plus_square(x),))
+unary(:sinh, NumberMath.sinh; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * cosh(x),))
+unary(:cosh, NumberMath.cosh; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * sinh(x),))
+unary(:asinh, NumberMath.asinh; cost = 16, domain = isinexact, tangents = ((t, y, x) -> t * asinh_slope(x),))
 # Two roots: of negative real parts x² - 1 has the other one, of large numbers it is infinite, and
 # near 1 it has few digits. In x + 1 a complex number on the cut would lose the sign of its
 # imaginary part, -0.
-unary(:acosh, NumberMath.acosh; domain = isinexact, tangents = ((t, y, x) -> t * (rsqrt(x - 1) * rsqrt(x - -1)),))
-unary(:atanh, NumberMath.atanh; domain = isinexact, tangents = ((t, y, x) -> t / one_minus_square(x),))
+unary(:acosh, NumberMath.acosh; cost = 16, domain = isinexact, tangents = ((t, y, x) -> t * (rsqrt(x - 1) * rsqrt(x - -1)),))
+unary(:atanh, NumberMath.atanh; cost = 16, domain = isinexact, tangents = ((t, y, x) -> t / one_minus_square(x),))
 
 "Beyond it 1 no longer counts beside a square, and up to it squares are finite."
 without_one(T) = 4 / sqrt(Float64(eps(T)))
@@ -78,9 +78,10 @@ function arc_slope(x)
     s * astype(where_(compare(:eq, m, Inf), 0, where_(far, literal(m, c), literal(m, 1))), dtype(x))
 end
 
-unary(:sqrt, NumberMath.sqrt; domain = isinexact, tangents = ((t, y, x) -> t * (0.5 / y),))
-unary(:rsqrt, NumberMath.rsqrt; domain = isinexact, tangents = ((t, y, x) -> t * (-0.5 * (y / x)),))
-unary(:cbrt, NumberMath.cbrt; domain = isfloat, tangents = ((t, y, x) -> t * (1 / 3 * apply(:integer_pow, y; y = -2)),))
+unary(:sqrt, NumberMath.sqrt; cost = 4, domain = isinexact, tangents = ((t, y, x) -> t * (0.5 / y),))
+unary(:rsqrt, NumberMath.rsqrt; cost = 4, domain = isinexact, tangents = ((t, y, x) -> t * (-0.5 * (y / x)),))
+unary(:cbrt, NumberMath.cbrt; cost = 12, domain = isfloat,
+    tangents = ((t, y, x) -> t * (1 / 3 * apply(:integer_pow, y; y = -2)),))
 unary(:square, x -> x * x; tangents = ((t, y, x) -> t * (2 * x),))
 
 "xᴺ; the exponent is a type, so that the kernel is a straight line."

@@ -1,4 +1,6 @@
-"""Control flow and rematerialisation: primitives with nested Programs."""
+"""Control flow and rematerialisation: primitives with nested Programs.
+
+The parameters of their equations are read in `adapter/equation_parameters.py`, for every version of JAX."""
 
 from __future__ import annotations
 

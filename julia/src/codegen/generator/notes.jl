@@ -10,9 +10,8 @@ mutable struct PlanNotes <: Notes
 end
 PlanNotes() = PlanNotes(0, [])
 
-"The loops of a nest, after axes became one and changed places, and into how many chunks the first is cut."
+"A loop nest, and into how many chunks its first axis is cut."
 struct LoopNote
-    domain::Vector{Int}
     chunks::Int
 end
 

@@ -10,7 +10,7 @@ function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDi
     parts = built_parts(s, domain, stores, reduces, roots)
     domain, parts, stores, reduces = in_memory_order(collapsed(domain, parts, stores, reduces)...)
     chunks = chunk_count(s.generator, domain, parts, reduces)
-    note!(s.generator.notes, LoopNote(domain, chunks))
+    note!(s.generator.notes, LoopNote(chunks))
     chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) : write_loops!(s.generator, domain, parts, stores, reduces)
 end
 

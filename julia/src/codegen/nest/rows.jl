@@ -30,11 +30,13 @@ stretches(from::Int, to::Int, short) = to - from in short ? Int[1 << k for k in 
 function short_rows(part, sums)
     least = any(islong, part.steps) ? SHORT_ROW_OF_LONG_FUNCTIONS :
         any(r -> r.op isa Extremum, keys(sums)) ? SHORT_ROW_OF_EXTREMA : SHORT_ROW
-    least:LONG_ROW_BYTES ÷ maximum(Int[4; [sizeof(T) for (_, _, T) in part.steps]]) - 1
+    most = LONG_ROW_BYTES ÷ maximum(Int[4; [sizeof(T) for (_, _, T) in part.steps]]) - 1
+    least:most
 end
 islong((_, step, T)) = step isa Apply && islong_function(step.f)
 islong_function(f) = f in LONG_FUNCTIONS
 islong_function(w::Widened) = islong_function(w.f)
 islong_function(e::Versioned) = true
 number_functions(f) = [f; [fast_form(f, T)[1] for T in (Float32, Float64) if fast_form(f, T) !== nothing]]
-const LONG_FUNCTIONS = Set{Any}(f for (op, cost) in ELEMENTWISE_COSTS if cost >= LONG_FUNCTION for f in number_functions(primitive(op).kernel))
+const LONG_FUNCTIONS = Set{Any}(f for op in values(PRIMITIVES) if op isa Elementwise && op.cost >= LONG_FUNCTION
+                                for f in number_functions(op.kernel))

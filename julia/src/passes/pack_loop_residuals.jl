@@ -2,11 +2,11 @@
 # array of its own.
 
 """
-    pack_residuals(split, free) -> Split
+    pack_loop_residuals(split, free) -> Split
 
 The same split with all residuals of rank 0 and one dtype in one array, except known inputs marked
 in `free`, which need not be kept."""
-function pack_residuals(s::Split, free)
+function pack_loop_residuals(s::Split, free)
     p, m = s.known, length(s.known.outputs) - s.residuals
     atoms, there = p.outputs[m+1:end], VarSet(p.inputs[free])
     loose = [a for a in atoms if isscalar(a) && !(a in there)]

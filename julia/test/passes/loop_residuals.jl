@@ -80,7 +80,7 @@ end
     end
 end
 
-@testset "numbers that are kept lie in one record a trip, those computed alike beside each other" begin
+@testset "kept numbers lie in one record a trip, those computed alike beside each other" begin
     body = "%3: f64[] = sin %1 %4: f64[] = exp %2 %5: f64[] = sin %4 %6: f64[] = exp %3 %7: f64[] = mul %5 %6 %8: f64[] = mul %7 %0 return %8 %7"
     l = linearize(program(scan_of(body)))
     early = loop(l.known)

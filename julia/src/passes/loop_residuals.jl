@@ -1,4 +1,5 @@
-# Which values of a loop's known half its unknown half is given, so that each trip keeps the fewest bytes.
+# Which values a trip of a loop keeps for the backward loop, so that they are the fewest bytes: a least cut.
+# (The residuals of a Program, before this, are chosen in ad/partial_eval.jl.)
 #
 # What is cheap to compute again need not be kept if what it is computed from is. The values kept
 # are a cut of the graph of such computations, between what the unknown half needs and what has to
@@ -7,10 +8,10 @@
 # S. Yu, Transcending runtime-memory tradeoffs in checkpointing by being fusion aware, MLSys 2023.
 
 """
-    min_cut_residuals(split, free) -> Split
+    fewest_loop_residuals(split, free) -> Split
 
-The same split with the residuals that take the fewest bytes. Known inputs marked in `free` take none."""
-function min_cut_residuals(s::Split, free)
+The same split of a loop's body with the residuals that take the fewest bytes. Known inputs marked in `free` take none."""
+function fewest_loop_residuals(s::Split, free)
     p, m = s.known, length(s.known.outputs) - s.residuals
     atoms = p.outputs[m+1:end]
     all(v -> isstatic(shape(v)), vcat(p.inputs, (e.outputs for e in p.equations)...)) || return s
