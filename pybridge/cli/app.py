@@ -293,9 +293,12 @@ def _derivatives(program: Program, derivative: Derivative | None) -> list[Progra
             split = program.linearize()
             return [split.known, split.linear]
         case Derivative.grad:
-            split = program.linearize(optimize=True, compact=True)
-            tangents = range(split.residuals, len(split.linear.inputs))
-            return [split.known, split.linear.transpose(linear=tangents, optimize=True)]
+            from ..runtime import julia_call
+
+            active = tuple(i for i, type in enumerate(program.input_types) if type.inexact)
+            halves = julia_call.split(program, active, True)
+            tangents = range(len(halves.residuals), len(halves.linear.inputs))
+            return [halves.known, halves.linear.transpose(linear=tangents, optimize=True)]
         case None:
             return [program]
 

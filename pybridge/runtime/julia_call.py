@@ -117,7 +117,7 @@ mlir.register_lowering(julia_call_p, _on_cpu, platform="cpu")
 
 
 @dataclass(frozen=True)
-class _Split:
+class Split:
     """A linearization made ready for binding: residuals that are arguments or results are not computed again.
 
     known: (x...) -> (y..., the residuals that are neither).
@@ -131,7 +131,7 @@ class _Split:
 
 
 @remembered(maxsize=1024)
-def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
+def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
     lin = transforms.linearize(program, active, optimize=True, compact=compact)
     count = len(lin.known.outputs) - lin.residuals
     outputs = list(lin.known.outputs[:count])
@@ -143,34 +143,34 @@ def _split(program: Program, active: tuple[int, ...], compact: bool) -> _Split:
             places[atom] = len(lin.known.inputs) + len(outputs)
             outputs.append(atom)
     residuals = tuple(places[atom] for atom in lin.known.outputs[count:])
-    return _Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
+    return Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, **how):
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
     try:
-        split = _split(program, active, execute != "xla")
+        halves = split(program, active, execute != "xla")
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", **how)
         return jvp_by_jax(program, active, primals, tangents)
-    known = call(split.known, *primals, execute=execute, **how)
+    known = call(halves.known, *primals, execute=execute, **how)
     available = [*primals, *known]
     dots = (
         call(
-            split.linear,
-            *(available[i] for i in split.residuals),
+            halves.linear,
+            *(available[i] for i in halves.residuals),
             *(tangents[i] for i in active),
             execute=execute,
             **how,
         )
-        if any(split.has_tangent)
+        if any(halves.has_tangent)
         else []
     )
     ys = known[: len(program.outputs)]
     rest = iter(dots)
     return ys, [
-        next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(split.has_tangent, ys, strict=True)
+        next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(halves.has_tangent, ys, strict=True)
     ]
 
 

@@ -231,3 +231,10 @@ def test_the_plan_of_a_gradient_is_that_of_its_two_kernels(run):
     assert plans.output.count("of workspace, compiled in") == 2
     programs = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--derivative", "grad").output
     assert programs.count("program ") == 2
+
+
+def test_the_first_kernel_of_a_gradient_returns_nothing_twice_and_no_argument(run):
+    shown = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--derivative", "grad").output
+    known, _ = map(pb.parse, (f"pybridge 1{text}" for text in shown.split("pybridge 1")[1:]))
+    assert len(set(known.outputs)) == len(known.outputs)
+    assert not set(known.outputs) & set(known.inputs)

@@ -19,7 +19,7 @@ The stages by name, each a function of what the one before gives; the last gives
 the bytes of workspace."""
 const STAGES = [
     :check_sizes => check_sizes,                # Program → Program, or a refusal
-    :prepare => prepare_native,                 # Program → Program, by NATIVE_PASSES (passes/pipeline.jl)
+    :prepare => prepare_native,                 # Program → Program, by NATIVE_PASSES
     :lower => lower,                            # Program → KernelCode: plan, loop nests, kernels
     :select_intrinsics => select_intrinsics,    # KernelCode → KernelCode, as the next two
     :outline_threads => outline_threads,
@@ -27,8 +27,10 @@ const STAGES = [
     :with_entry => with_entry,
 ]
 
-"The definitions of a kernel's functions, the kernel itself last, and its workspace in bytes."
-kernel_code(p::Program) = foldl((x, stage) -> last(stage)(x), STAGES; init = p)
+"""
+The definitions of a kernel's functions, the kernel itself last, and its workspace in bytes. `run(name,
+stage, x)` runs a stage."""
+kernel_code(p::Program, run = (name, stage, x) -> stage(x)) = foldl((x, (name, stage)) -> run(name, stage, x), STAGES; init = p)
 
 """
     compile(program) -> Kernel

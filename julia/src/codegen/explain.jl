@@ -19,22 +19,15 @@ array that could have been computed where it is read, why it is in memory. Throw
 throws."""
 function explain(p::Program)
     notes, times = PlanNotes(), Tuple{Symbol,Float64,String}[]
-    x = p
-    for (stage, run) in STAGES
-        if stage === :prepare
-            for pass in NATIVE_PASSES
-                before = count_equations(x)
-                x, seconds = timed(pass.run, x)
-                push!(times, (pass.name, seconds, "$before → $(count_equations(x)) equations"))
-            end
-        else
-            x, seconds = timed(stage === :lower ? (q -> lower(q; notes = notes)) : run, x)
-            push!(times, (stage, seconds, ""))
-        end
+    function run_pass(pass, q)
+        timed!(times, pass.name, pass.run, q; remark = y -> "$(count_equations(q)) → $(count_equations(y)) equations")
     end
-    definitions, workspace = x
-    _, seconds = timed(load, definitions)
-    push!(times, (:machine_code, seconds, counted(length(definitions), "function")))
+    function run_stage(name, stage, x)
+        name === :prepare && return run_passes(NATIVE_PASSES, x, run_pass)
+        timed!(times, name, name === :lower ? q -> lower(q; notes = notes) : stage, x)
+    end
+    definitions, workspace = kernel_code(p, run_stage)
+    timed!(times, :machine_code, load, definitions; remark = _ -> counted(length(definitions), "function"))
     sprint() do io
         println(io, p.name, ": ", amount(workspace), " of workspace, compiled in ", milliseconds(sum(t[2] for t in times)))
         for (stage, seconds, remark) in times
@@ -45,10 +38,13 @@ function explain(p::Program)
     end
 end
 
-function timed(f, x)
+"f(x), whose time is added to the list; `remark(y)` is what there is to say of the result."
+function timed!(times, name, f, x; remark = y -> "")
     start = time_ns()
     y = f(x)
-    y, (time_ns() - start) / 1e9
+    seconds = (time_ns() - start) / 1e9
+    push!(times, (name, seconds, remark(y)))
+    y
 end
 milliseconds(seconds) = string(round(1000seconds; digits = seconds < 0.01 ? 1 : 0) |> trimmed, " ms")
 trimmed(x) = isinteger(x) ? string(Int(x)) : string(x)

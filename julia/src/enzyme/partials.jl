@@ -57,7 +57,7 @@ function define_partials(op::Elementwise, types)
     method(f, (g, a) -> g)
     # The form for ordinary arguments has the derivative in the same form.
     fast = length(types) == 1 ? fast_form(f, types[1]) : nothing
-    fast === nothing || method(fast[1], (g, a) -> a === p.inputs[1] && fast_form(g, types[1]) !== nothing ? fast_form(g, types[1])[1] : g)
+    fast === nothing || method(fast[1], (g, a) -> a === p.inputs[1] ? something(fast_form(g, types[1]), (g,))[1] : g)
 end
 
 for op in values(PRIMITIVES), T in (Float32, Float64)
