@@ -71,14 +71,17 @@ function definition(f, prefix::Symbol, p::Program, plain::PlainFunction, width)
     lanes = Expr(:tuple, (:(shadow + $(lane * (l - 1))) for l in 1:width)...)
     scratch = [isinexact(T) ? :(shadowed(Ptr{$T}(scratch), $lanes)) : :(Const(Ptr{$T}(scratch))) for T in plain.scratch]
     call(mode, x, y) = :(autodiff($mode, Const($(plain.f)), Const, $(x...), $(y...), $(scratch...), Const(pool)))
-    run = Core.eval(@__MODULE__, :(function $(gensym(string(prefix, p.name)))(operands::Tuple, linear::Tuple, results::Tuple, pool::Ptr{Cvoid})
-        scratch, shadow = allocated($lane), allocated($(lane * width); zeroed = true)
-        $(f(call))
-        Base.Libc.free(scratch)
-        Base.Libc.free(shadow)
-        nothing
-    end))
-    run
+    name = gensym(string(prefix, p.name))
+    definition = quote
+        function $name(operands::Tuple, linear::Tuple, results::Tuple, pool::Ptr{Cvoid})
+            scratch, shadow = allocated($lane), allocated($(lane * width); zeroed = true)
+            $(f(call))
+            Base.Libc.free(scratch)
+            Base.Libc.free(shadow)
+            nothing
+        end
+    end
+    Core.eval(@__MODULE__, definition)
 end
 
 "The Program's operands for `autodiff`, with the next of `shadows` for each that is active."

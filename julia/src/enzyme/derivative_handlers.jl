@@ -103,7 +103,7 @@ function Derived(p::Program, mode::Mode, active, sizes, batched_axes)
                ports(derivative_results(p, mode, active), Iterators.repeated(trues(length(sizes)))), batch)
 end
 
-# ---- XLA's calls. They use Julia's heap: XLA's threads become Julia's while they are inside (Julia 1.9).
+# ---- XLA's calls, which use Julia's heap: XLA's threads become Julia's meanwhile (Julia 1.9)
 
 @noinline function handle(frame::Ptr{FFI.FFICallFrame}, descriptor::Ptr{FFI.Descriptor}, derived::Derived)::Ptr{Cvoid}
     f, d = unsafe_load(frame), unsafe_load(descriptor)

@@ -25,8 +25,8 @@ end
 function package(name)
     words = split(name, '.')
     id = Base.identify_package(String(words[1]))
-    id === nothing && throw(FunctionNotFound(
-        "the Julia package $(words[1]) is not installed in this environment; in Julia: import Pkg; Pkg.add(\"$(words[1])\")"))
+    id === nothing && throw(FunctionNotFound(string("the Julia package ", words[1],
+        " is not installed in this environment; in Julia: import Pkg; Pkg.add(\"", words[1], "\")")))
     Base.require(id)
     foldl((m, word) -> getfield(m, Symbol(word)), words[2:end]; init = Base.root_module(id))
 end

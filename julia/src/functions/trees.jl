@@ -90,7 +90,8 @@ spec_of(y::NamedTuple{K}) where {K} = NamedTuple{K}(map(spec_of, Tuple(y)))
 spec_of(y) = unknown_result(y)
 known_dtype(T) = haskey(NAME_OF_DTYPE, T)
 unknown_result(y) = throw(ResultMismatch(
-    "the function returned $(a_value(y)), which JAX cannot hold; results are numbers, arrays of numbers, and (named) tuples of them"))
+    "the function returned $(a_value(y)), which JAX cannot hold; " *
+    "results are numbers, arrays of numbers, and (named) tuples of them"))
 
 a_value(y) = "a $(typeof(y))"
 a_value(y::AbstractArray) = "a $(typeof(y)) of size $(size(y))"

@@ -76,7 +76,7 @@ function parse_program(text::AbstractString)
     programs[1]
 end
 
-function nested(f, p::Parser)
+function bounded_nesting(f, p::Parser)
     (p.depth += 1) > MAX_NESTING && fail(p, "nested too deeply")
     result = f()
     p.depth -= 1
@@ -86,7 +86,7 @@ end
 const Scope = Dict{Int,Var}
 
 function parse_body(p::Parser, title)
-    nested(p) do
+    bounded_nesting(p) do
         scope, inputs, equations = Scope(), Var[], Equation[]
         expect(p, "(")
         if !accept(p, ")")
@@ -265,7 +265,7 @@ end
 
 function parse_value(p::Parser)
     token = upcoming(p)
-    ispunct(token, "[") && return nested(() -> parse_list(p), p)
+    ispunct(token, "[") && return bounded_nesting(() -> parse_list(p), p)
     ispunct(token, "(") && return parse_body(p, "")
     next_token(p)
     token.kind === :int && return parse_wide_integer(p, token)
@@ -305,8 +305,9 @@ const ESCAPES = Dict('n' => "\n", 't' => "\t", 'r' => "\r", 'b' => "\b", 'f' => 
 function unescape(p::Parser, token::Token)
     text = SubString(token.text, 2, prevind(token.text, lastindex(token.text)))
     occursin('\\', text) || return text
-    replace(text, r"\\(u[0-9a-fA-F]{4}|.)"s => s -> begin
+    function unescape(s)
         s[2] == 'u' && length(s) == 6 && return string(Char(parse(UInt32, s[3:6]; base = 16)))
         haskey(ESCAPES, s[2]) ? ESCAPES[s[2]] : fail(p, "unknown escape $s in a string", token)
-    end)
+    end
+    replace(text, r"\\(u[0-9a-fA-F]{4}|.)"s => unescape)
 end

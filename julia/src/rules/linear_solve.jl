@@ -67,7 +67,7 @@ function transpose(op::LinearSolve, b, eqn, ȳ, x)
     vcat(nothings(length(parts)), Vector{MaybeAtom}(x̄[1:length(ranges.b)]))
 end
 
-# ---- linear_call: residuals and linear operands; the transpose takes the residuals and the results' cotangents.
+# ---- linear_call: its transpose takes the residuals and the results' cotangents
 
 function infer(op::LinearCall, types, attrs)
     r, call, back = attrs[:residuals], attrs[:call], attrs[:transpose]

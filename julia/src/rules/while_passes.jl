@@ -6,7 +6,9 @@
 # backwards.
 #
 #     pass 1: while cond(cond_consts, carry): carry, records = body(consts, carry)
-#     pass j: for each trip:                  carry, records = body(consts, carry, records of that trip from passes 1 … j-1)
+#     pass j: for each trip:                  carry, records = body(consts, carry, earlier)
+#
+# where `earlier` are that trip's records from passes 1 … j-1.
 
 @primitive Passes while_passes(cond_consts, consts, carry, cond, passes)
 

@@ -26,7 +26,7 @@ end
 pointer_of(x) = convert(Ptr{Int64}, pointer(x))
 
 if Sys.islinux() && isfile("/sys/kernel/mm/transparent_hugepage/enabled")
-    @testset "a large result gets large pages, a smaller one stays as it is, and neighbours too" begin
+    @testset "a large result gets large pages; a smaller one and neighbours stay as they are" begin
         for (bytes, large) in ((FFI.LARGE_RESULT, true), (FFI.LARGE_RESULT - 8, false))
             memory = fresh_memory(3 * FFI.LARGE_RESULT)
             start = memory + FFI.LARGE_RESULT

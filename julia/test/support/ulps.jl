@@ -30,7 +30,9 @@ end
 "Exact values by MPFR; NaN outside the domain, where Base throws."
 exact(f, x...) = try f(map(big, x)...) catch e; e isa DomainError ? big(NaN) : rethrow() end
 
-"|y - r| in units in the last place of T(r); infinite for a wrong zero's sign, infinity or NaN. Beyond the range counts as its end."
+"""
+The error |y - r| in units in the last place of T(r); infinite for a wrong zero's sign, infinity or
+NaN. Beyond the range counts as its end."""
 function ulps(y::T, r::BigFloat) where {T}
     (isnan(r) || isnan(y)) && return isnan(r) && isnan(y) ? 0.0 : Inf
     rounded = T(r)
@@ -76,7 +78,7 @@ function arguments(rng, T, n, (low, high))
 end
 arguments(rng, T, n, range, arity) =
     arity == 1 ? [(x,) for x in arguments(rng, T, n, range)] :
-    [vec([(a, b) for a in special(T), b in special(T)]); collect(zip((shuffle(rng, arguments(rng, T, n, range)) for _ in 1:2)...))]
+    vcat(vec([(a, b) for a in special(T), b in special(T)]), collect(zip((shuffle(rng, arguments(rng, T, n, range)) for _ in 1:2)...)))
 
 "The worst error of `n` arguments in `range`, `n` of all exponents and the special ones, and where it is."
 function worst(name, T, n)

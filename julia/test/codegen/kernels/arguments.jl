@@ -56,8 +56,9 @@ rows_scatter(mode) = "update_window_dims=[1], inserted_window_dims=[0], scatter_
         native("(%0: f32[5,6], %1: $t[4,1], %2: f32[4,6]) { %3: f32[5,6] = scatter_add %0 %1 %2 {$(rows_scatter(mode))} return %3 }", x, indices, u)
     end
     # Updates that are computed from the array they are written to.
-    whole = replace(rows_scatter("clip"), "update_window_dims=[1], inserted_window_dims=[0], scatter_dims_to_operand_dims=[0]" =>
-                                          "update_window_dims=[0, 1], inserted_window_dims=[], scatter_dims_to_operand_dims=[]")
+    rows = "update_window_dims=[1], inserted_window_dims=[0], scatter_dims_to_operand_dims=[0]"
+    all_ = "update_window_dims=[0, 1], inserted_window_dims=[], scatter_dims_to_operand_dims=[]"
+    whole = replace(rows_scatter("clip"), rows => all_)
     for write in ("scatter %2 %1 %3 {$whole}", "dynamic_update_slice %2 %3 0:i32 0:i32")
         native("(%0: f32[5,6], %1: i32[0]) { %2: f32[5,6] = sin %0 %3: f32[5,6] = rev %2 {dims=[0, 1]} %4: f32[5,6] = $write %5: f32[5,6] = neg %4 return %5 }",
                x, zeros(Int32, 0))

@@ -10,7 +10,8 @@ function product_text(T, sizes, left, right)
     t, x, y = dtype_text[T], [sizes[a] for a in left], [sizes[a] for a in right]
     place(order, axis) = findfirst(==(axis), order) - 1
     batches = 'b' in left
-    "(%0: $t$x, %1: $t$y) { %2: $t$(batches ? [sizes['b'], sizes['m'], sizes['n']] : [sizes['m'], sizes['n']]) = dot_general %0 %1 {" *
+    z = [sizes[a] for a in (batches ? "bmn" : "mn")]
+    "(%0: $t$x, %1: $t$y) { %2: $t$z = dot_general %0 %1 {" *
     "lhs_contract=[$(place(left, 'k'))], rhs_contract=[$(place(right, 'k'))], lhs_batch=[$(batches ? place(left, 'b') : "")], " *
     "rhs_batch=[$(batches ? place(right, 'b') : "")], dtype=$t, precision=none} return %2 }"
 end

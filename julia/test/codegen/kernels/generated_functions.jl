@@ -15,6 +15,7 @@ const GENERATED = """
 
 @testset "generators see what they need" begin
     package = joinpath(@__DIR__, "..", "..", "..")
-    command = `$(Base.julia_cmd()) --startup-file=no --compiled-modules=no -e $(string("push!(LOAD_PATH, ", repr(package), ")\n", GENERATED))`
+    code = string("push!(LOAD_PATH, ", repr(package), ")\n", GENERATED)
+    command = `$(Base.julia_cmd()) --startup-file=no --compiled-modules=no -e $code`
     @test success(pipeline(command; stderr = stderr))
 end

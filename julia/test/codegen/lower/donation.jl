@@ -2,9 +2,14 @@
 
 r = seeded("in place")
 workspace(text) = JaxprAD.kernel_code(program(text))[2]
-scan_body(carries, n, body; length = 5) = (c = join(("%$k: f64[$n]" for k in 0:carries-1), ", ");
-    "($c) { $(join(("%$(carries + k): f64[$n]" for k in 0:carries-1), ", ")) = scan $(join(("%$k" for k in 0:carries-1), " ")) {length=$length, " *
-    "reverse=false, consts=0, carry=$carries, unroll=1, body=($c) { $body }} return $(join(("%$(carries + k)" for k in 0:carries-1), " ")) }")
+function scan_body(carries, n, body; length = 5)
+    inputs = join(("%$k: f64[$n]" for k in 0:carries-1), ", ")
+    outputs = join(("%$(carries + k): f64[$n]" for k in 0:carries-1), ", ")
+    operands = join(("%$k" for k in 0:carries-1), " ")
+    results = join(("%$(carries + k)" for k in 0:carries-1), " ")
+    "($inputs) { $outputs = scan $operands {length=$length, reverse=false, consts=0, " *
+    "carry=$carries, unroll=1, body=($inputs) { $body }} return $results }"
+end
 
 @testset "a carried array that is read element by element has no spare, $length trips" for length in (0, 1, 4, 5)
     n = 300

@@ -25,7 +25,13 @@ end
         put!(to, stored(T, stored(real(T), NaN)), i)
     end
 end
-@inline all_finite(p::Ptr, n) = (ok = true; for i in 0:n-1; ok &= finite(at(p, i)); end; ok)
+@inline function all_finite(p::Ptr, n)
+    ok = true
+    for i in 0:n-1
+        ok &= finite(at(p, i))
+    end
+    ok
+end
 @inline finite(x::Real) = x - x == 0
 @inline finite(x::Complex) = finite(real(x)) & finite(imag(x))
 @inline nth(p::Ptr{T}, k, n) where {T} = p + k * n * sizeof(T)

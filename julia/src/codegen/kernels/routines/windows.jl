@@ -98,7 +98,7 @@ end
     end
 end
 
-# ---- selections: the element of each window that is preferred to the others, the first of those that are preferred to it
+# ---- selections: the element of each window that is preferred to the others, the first of equals
 
 "Where place number p, in row-major order, is along each axis."
 @inline coordinates(axes::Tuple, p) = map(a -> remainder(quotient(p, a.y_step), a.places), axes)
