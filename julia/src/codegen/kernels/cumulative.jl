@@ -8,6 +8,8 @@ end
 
 "Writes a call of a routine."
 call!(s::Frame, f, arguments...) = emit_code!(s.generator, Expr(:call, f, arguments...))
+"Several values of the code as one argument."
+tuple_of(x...) = Expr(:call, tuple, x...)
 
 "The combiner in functions that throw nothing."
 native_combiner(op) = combiner(op)

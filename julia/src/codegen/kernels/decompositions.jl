@@ -6,7 +6,7 @@ function emit_step!(::LU, s::Frame, e)
     from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
     some_empty(e) && return
     with_fortran(s, (A, m * n), (BlasInt, min(m, n))) do area, w, exchanges
-        call!(s, Routines.lu!, lapack_pointer(A, :getrf), area, to..., from, w, exchanges, batches, m, n)
+        call!(s, Routines.lu!, lapack(lapack_pointer(A, :getrf), area), to..., from, w, exchanges, batches, m, n)
     end
 end
 
@@ -23,10 +23,15 @@ function emit_step!(::Eig, s::Frame, e)
     some_empty(e) && return
     f = lapack_pointer(A, :geev)
     jobs = map(wanted -> wanted ? 'V' : 'N', (left, right))
-    lwork, _, _ = room_needed((area, work, rwork, _) -> Routines.geev!(f, area, jobs..., n, work, work, work, work, work, -1, rwork), A)
+    lwork, _, _ = room_needed(f, A) do lapack, work, rwork, _
+        a = work.pointer
+        Routines.geev!(lapack, jobs..., n, a, a, a, a, work, rwork.pointer)
+    end
     u, v = left ? to[2] : to[1], right ? to[end] : to[1]
-    with_fortran(s, (A, n * n), (A, n), (A, left ? n * n : 0), (A, right ? n * n : 0), (A, lwork), (R, 2n)) do area, w, ww, uw, vw, work, rwork
-        call!(s, Routines.eig!, f, area, to[1], u, v, from, left, right, w, ww, uw, vw, work, lwork, rwork, batches, n)
+    with_fortran(s, (A, n * n), (A, n), (A, left ? n * n : 0), (A, right ? n * n : 0), (A, lwork),
+        (R, 2n)) do area, w, ww, uw, vw, work, rwork
+        call!(s, Routines.eig!, lapack(f, area), tuple_of(to[1], u, v), from, (left, right), tuple_of(w, ww, uw, vw),
+            room(work, lwork), rwork, batches, n)
     end
 end
 
@@ -36,9 +41,13 @@ function emit_step!(::Schur, s::Frame, e)
     from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
     some_empty(e) && return
     f = lapack_pointer(A, :gees)
-    lwork, _, _ = room_needed((area, work, rwork, _) -> Routines.gees!(f, area, vectors ? 'V' : 'N', n, work, work, work, work, -1, rwork), A)
+    lwork, _, _ = room_needed(f, A) do lapack, work, rwork, _
+        a = work.pointer
+        Routines.gees!(lapack, vectors ? 'V' : 'N', n, a, a, a, work, rwork.pointer)
+    end
     with_fortran(s, (A, n * n), (A, n), (A, n * n), (A, lwork), (R, 2n)) do area, w, values, z, work, rwork
-        call!(s, Routines.schur!, f, area, to[1], to[end], vectors, from, w, values, z, work, lwork, rwork, batches, n)
+        call!(s, Routines.schur!, lapack(f, area), to[1], to[end], vectors, from, tuple_of(w, values, z),
+            room(work, lwork), rwork, batches, n)
     end
 end
 
@@ -47,7 +56,8 @@ function emit_step!(::TridiagonalSolve, s::Frame, e)
     (batches, n, columns), A = matrix_sizes(v), accumulator(dtype(v))
     from, to = pointers(memory_of, s, e.inputs), memory!(s, v).pointer
     some_empty(e) && return
-    with_fortran(s, (A, n), (A, n), (A, n), (A, n * columns)) do area, work...
-        call!(s, Routines.tridiagonal_solve!, lapack_pointer(A, :gtsv), area, to, from..., work..., batches, n, columns)
+    with_fortran(s, (A, n), (A, n), (A, n), (A, n * columns)) do area, copies...
+        call!(s, Routines.tridiagonal_solve!, lapack(lapack_pointer(A, :gtsv), area), to, tuple_of(from...),
+            tuple_of(copies...), batches, n, columns)
     end
 end

@@ -100,7 +100,8 @@ end
 function chirp_transform!(s::Frame, to::Memory, from::Memory, before, n, after, sign)
     C, m = from.type.dtype, nextpow(2, 2n - 1)
     with_elements(s, C, 3m) do work
-        call!(s, Routines.chirp_transform!, to.pointer, from.pointer, work, :($work + $(m * sizeof(C))), :($work + $(2m * sizeof(C))),
-              chirp_table(C, n, sign), filter_table(C, n, m, sign), roots_table(C, m, -1), radices(m), m, before, n, after)
+        lines = tuple_of(work, :($work + $(m * sizeof(C))), :($work + $(2m * sizeof(C))))
+        tables = tuple_of(chirp_table(C, n, sign), filter_table(C, n, m, sign), roots_table(C, m, -1))
+        call!(s, Routines.chirp_transform!, to.pointer, from.pointer, lines, tables, radices(m), m, before, n, after)
     end
 end

@@ -15,12 +15,18 @@ end
 "The same, with the area for arguments first."
 with_fortran(f, s::Frame, wanted::Tuple...) = with_arrays(f, s, (UInt8, Routines.FORTRAN_ARGUMENTS), wanted...)
 
+# In code: a routine by its address and the area, and memory to work in.
+lapack(routine::Ptr{Cvoid}, area) = :($(Routines.Lapack)($routine, $area))
+room(pointer, length::Int) = :($(Routines.Room)($pointer, $length))
+
 """
-What LAPACK answers when asked how much room it needs: `ask(area, work, rwork, iwork)` calls a
-routine with -1 for their lengths. Gives the three lengths."""
-function room_needed(ask, ::Type{T}) where {T}
+What a routine of LAPACK answers when asked how much room it needs: `ask(lapack, work, rwork, iwork)`
+calls it with room of length -1, whose pointers also stand for its arrays. Gives the three lengths."""
+function room_needed(ask, routine::Ptr{Cvoid}, ::Type{T}) where {T}
     area, work, rwork, iwork = zeros(UInt8, Routines.FORTRAN_ARGUMENTS), zeros(T, 1), zeros(real(T), 1), zeros(BlasInt, 1)
-    GC.@preserve area work rwork iwork ask(map(pointer, (area, work, rwork, iwork))...)
+    GC.@preserve area work rwork iwork begin
+        ask(Routines.Lapack(routine, pointer(area)), (Routines.Room(pointer(x), -1) for x in (work, rwork, iwork))...)
+    end
     # A length told as a Float32 may have been rounded down.
     up(x) = max(1, ceil(Int, nextfloat(real(x))))
     up(work[1]), up(rwork[1]), max(1, Int(iwork[1]))
@@ -35,9 +41,11 @@ function emit_step!(::TriangularSolve, s::Frame, e)
     (batches, m, n), k, A = matrix_sizes(v), sizes(a)[end], accumulator(dtype(v))
     pa, pb, to = pointers(memory_of, s, e.inputs)..., memory!(s, v).pointer
     some_empty(e) && return
+    triangle = Routines.Triangle(e[:left_side] ? 'L' : 'R', e[:lower] ? 'L' : 'U', e[:transpose_a] ? 'T' : 'N',
+        e[:unit_diagonal] ? 'U' : 'N', e[:conjugate_a])
     with_fortran(s, (A, k * k), (A, m * n)) do area, wa, wb
-        call!(s, Routines.triangular_solve!, lapack_pointer(A, :trsm), area, to, pa, pb, wa, wb, batches, k, m, n, e[:left_side] ? 'L' : 'R', e[:lower] ? 'L' : 'U',
-              e[:transpose_a] ? 'T' : 'N', e[:unit_diagonal] ? 'U' : 'N', e[:conjugate_a])
+        call!(s, Routines.triangular_solve!, lapack(lapack_pointer(A, :trsm), area), to, pa, pb, tuple_of(wa, wb),
+            triangle, batches, k, m, n)
     end
 end
 
@@ -47,7 +55,7 @@ function emit_step!(::Cholesky, s::Frame, e)
     from, to = memory_of(s, x).pointer, memory!(s, v).pointer
     some_empty(e) && return
     with_fortran(s, (A, n * n)) do area, w
-        call!(s, Routines.cholesky!, lapack_pointer(A, :potrf), area, to, from, w, batches, n)
+        call!(s, Routines.cholesky!, lapack(lapack_pointer(A, :potrf), area), to, from, w, batches, n)
     end
 end
 
@@ -57,11 +65,15 @@ function emit_step!(::HermitianEigen, s::Frame, e)
     from, (vectors, values) = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
     some_empty(e) && return
     f, triangle = lapack_pointer(A, :syevr), e[:lower] ? 'L' : 'U'
-    lwork, lrwork, liwork = room_needed(A) do area, work, rwork, iwork
-        Routines.syevr!(f, area, triangle, n, work, rwork, work, iwork, work, -1, rwork, -1, iwork, -1)
+    lwork, lrwork, liwork = room_needed(f, A) do lapack, work, rwork, iwork
+        a = work.pointer
+        Routines.syevr!(lapack, triangle, n, a, rwork.pointer, a, iwork.pointer, work, rwork, iwork)
     end
-    with_fortran(s, (A, n * n), (A, n * n), (R, n), (BlasInt, 2n), (A, lwork), (R, lrwork), (BlasInt, liwork)) do area, w, z, ww, support, work, rwork, iwork
-        call!(s, Routines.eigh!, f, area, vectors, values, from, triangle, w, z, ww, support, work, lwork, rwork, lrwork, iwork, liwork, batches, n)
+    with_fortran(s, (A, n * n), (A, n * n), (R, n), (BlasInt, 2n), (A, lwork), (R, lrwork),
+        (BlasInt, liwork)) do area, w, z, ww, support, work, rwork, iwork
+        rooms = tuple_of(room(work, lwork), room(rwork, lrwork), room(iwork, liwork))
+        call!(s, Routines.eigh!, lapack(f, area), vectors, values, from, triangle, tuple_of(w, z), ww, support, rooms,
+            batches, n)
     end
 end
 
@@ -73,11 +85,16 @@ function emit_step!(::SingularValues, s::Frame, e)
     small == 0 && return foreach(v -> fill_identities!(s, v), e.outputs)
     rows, columns = !vectors ? (0, 0) : full ? (m, n) : (small, small)
     f, job = lapack_pointer(A, :gesdd), vectors ? (full ? 'A' : 'S') : 'N'
-    lwork, _, _ = room_needed((area, work, rwork, iwork) -> Routines.gesdd!(f, area, job, m, n, work, rwork, work, m, work, max(columns, 1), work, -1, rwork, iwork), A)
+    lwork, _, _ = room_needed(f, A) do lapack, work, rwork, iwork
+        a, r = work.pointer, rwork.pointer
+        Routines.gesdd!(lapack, job, m, n, a, r, a, a, max(columns, 1), work, r, iwork.pointer)
+    end
     lrwork = vectors ? small * max(5small + 7, 2max(m, n) + 2small + 1) : 7small
     u, v = vectors ? to[2:3] : (from, from)
-    with_fortran(s, (A, m * n), (R, small), (A, m * rows), (A, columns * n), (A, lwork), (R, lrwork), (BlasInt, 8small)) do area, w, sw, uw, vw, work, rwork, iwork
-        call!(s, Routines.svd!, f, area, to[1], u, v, from, job, w, sw, uw, vw, work, lwork, rwork, iwork, batches, m, n, rows, columns)
+    with_fortran(s, (A, m * n), (R, small), (A, m * rows), (A, columns * n), (A, lwork), (R, lrwork),
+        (BlasInt, 8small)) do area, w, sw, uw, vw, work, rwork, iwork
+        call!(s, Routines.svd!, lapack(f, area), to[1], tuple_of(u, v), from, job, tuple_of(w, uw, vw), sw,
+            tuple_of(room(work, lwork), rwork, iwork), batches, (m, n), (rows, columns))
     end
 end
 

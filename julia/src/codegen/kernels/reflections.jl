@@ -6,26 +6,38 @@ function emit_step!(::OrthogonalTriangular, s::Frame, e)
     (batches, m, n), A, k, small = matrix_sizes(x), accumulator(dtype(x)), sizes(q)[end], min(sizes(x)[end-1:end]...)
     from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
     orgqr = lapack_pointer(A, :orgqr)
-    lwork = k == 0 ? 1 : room_needed((area, work, _, _) -> Routines.orgqr!(orgqr, area, m, k, small, work, work, work, -1), A)[1]
+    lwork = k == 0 ? 1 : product_room(orgqr, A, m, k, small)
     if e[:pivoting]
         geqp3 = lapack_pointer(A, :geqp3)
         lwork = max(lwork, pivoted_room(geqp3, A, m, n))
         with_fortran(s, (A, m * n), (A, m * k), (BlasInt, n), (A, small), (A, lwork), (real_dtype(A), 2n)) do area, w, qw, order, scales, work, rwork
-            call!(s, Routines.pivoted_qr!, geqp3, orgqr, area, to..., from, w, qw, order, scales, work, lwork, rwork, batches, m, n, k)
+            call!(s, Routines.pivoted_qr!, lapack(geqp3, area), lapack(orgqr, area), tuple_of(to[1:2]...), to[3], from,
+                tuple_of(w, qw, scales), order, tuple_of(room(work, lwork), rwork), batches, (m, n, k))
         end
     else
         geqrf = lapack_pointer(A, :geqrf)
         lwork = max(lwork, reflections_room(geqrf, A, m, n))
         with_fortran(s, (A, m * n), (A, m * k), (A, small), (A, lwork)) do area, w, qw, scales, work
-            call!(s, Routines.qr!, geqrf, orgqr, area, to..., from, w, qw, scales, work, lwork, batches, m, n, k)
+            call!(s, Routines.qr!, lapack(geqrf, area), lapack(orgqr, area), tuple_of(to...), from,
+                tuple_of(w, qw, scales), room(work, lwork), batches, m, n, k)
         end
     end
 end
 
-reflections_room(f, A, m, n) =
-    min(m, n) == 0 ? 1 : room_needed((area, work, _, _) -> Routines.geqrf!(f, area, m, n, work, work, work, -1), A)[1]
-pivoted_room(f, A, m, n) =
-    min(m, n) == 0 ? 1 : room_needed((area, work, rwork, order) -> Routines.geqp3!(f, area, m, n, work, order, work, work, -1, rwork), A)[1]
+function reflections_room(f, A, m, n)
+    min(m, n) == 0 && return 1
+    room_needed((lapack, work, _, _) -> Routines.geqrf!(lapack, m, n, work.pointer, work.pointer, work), f, A)[1]
+end
+function pivoted_room(f, A, m, n)
+    min(m, n) == 0 && return 1
+    lwork, _, _ = room_needed(f, A) do lapack, work, rwork, order
+        Routines.geqp3!(lapack, m, n, work.pointer, order.pointer, work.pointer, work, rwork.pointer)
+    end
+    lwork
+end
+function product_room(f, A, m, n, k)
+    room_needed((lapack, work, _, _) -> Routines.orgqr!(lapack, m, n, k, work.pointer, work.pointer, work), f, A)[1]
+end
 
 function emit_step!(::Reflections, s::Frame, e)
     x, A = e.inputs[1], accumulator(dtype(e.inputs[1]))
@@ -35,7 +47,8 @@ function emit_step!(::Reflections, s::Frame, e)
     f = lapack_pointer(A, :geqrf)
     lwork = reflections_room(f, A, m, n)
     with_fortran(s, (A, m * n), (A, min(m, n)), (A, lwork)) do area, w, scales, work
-        call!(s, Routines.reflections!, f, area, to..., from, w, scales, work, lwork, batches, m, n)
+        call!(s, Routines.reflections!, lapack(f, area), tuple_of(to...), from, tuple_of(w, scales), room(work, lwork),
+            batches, m, n)
     end
 end
 
@@ -46,7 +59,8 @@ function emit_step!(::PivotedReflections, s::Frame, e)
     f = lapack_pointer(A, :geqp3)
     lwork = pivoted_room(f, A, m, n)
     with_fortran(s, (A, m * n), (BlasInt, n), (A, min(m, n)), (A, lwork), (real_dtype(A), 2n)) do area, w, order, scales, work, rwork
-        call!(s, Routines.pivoted_reflections!, f, area, to..., from..., w, order, scales, work, lwork, rwork, batches, m, n)
+        call!(s, Routines.pivoted_reflections!, lapack(f, area), tuple_of(to[1], to[3]), to[2], from...,
+            tuple_of(w, scales), order, tuple_of(room(work, lwork), rwork), batches, m, n)
     end
 end
 
@@ -56,9 +70,13 @@ function emit_step!(::ReflectedProduct, s::Frame, e)
     from, to = pointers(memory_of, s, e.inputs), memory!(s, e.outputs[1]).pointer
     some_empty(e) && return
     f, side, trans = lapack_pointer(A, :ormqr), e[:left] ? 'L' : 'R', !e[:transpose] ? 'N' : A <: Complex ? 'C' : 'T'
-    lwork = k == 0 ? 1 : room_needed((area, work, _, _) -> Routines.ormqr!(f, area, side, trans, m, n, k, work, order, work, work, work, -1), A)[1]
+    lwork = k == 0 ? 1 : first(room_needed(f, A) do lapack, work, _, _
+        a = work.pointer
+        Routines.ormqr!(lapack, side, trans, m, n, k, a, order, a, a, work)
+    end)
     with_fortran(s, (A, order * columns), (A, k), (A, m * n), (A, lwork)) do area, w, sw, cw, work
-        call!(s, Routines.reflected_product!, f, area, to, from..., w, sw, cw, work, lwork, side, trans, batches, order, columns, k, m, n)
+        call!(s, Routines.reflected_product!, lapack(f, area), to, tuple_of(from...), tuple_of(w, sw, cw),
+            room(work, lwork), (side, trans), batches, (order, columns), k, (m, n))
     end
 end
 
@@ -68,9 +86,10 @@ function emit_step!(::HouseholderProduct, s::Frame, e)
     from, to = pointers(memory_of, s, e.inputs), memory!(s, v).pointer
     some_empty(e) && return
     f = lapack_pointer(A, :orgqr)
-    lwork, _, _ = room_needed((area, work, _, _) -> Routines.orgqr!(f, area, m, n, k, work, work, work, -1), A)
+    lwork = product_room(f, A, m, n, k)
     with_fortran(s, (A, m * n), (A, k), (A, lwork)) do area, w, sw, work
-        call!(s, Routines.householder_product!, f, area, to, from..., w, sw, work, lwork, batches, m, n, k)
+        call!(s, Routines.householder_product!, lapack(f, area), to, tuple_of(from...), tuple_of(w, sw),
+            room(work, lwork), batches, m, n, k)
     end
 end
 
@@ -80,9 +99,11 @@ function emit_step!(::Hessenberg, s::Frame, e)
     from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
     batches == 0 && return
     f = lapack_pointer(A, :gehrd)
-    lwork, _, _ = room_needed((area, work, _, _) -> Routines.gehrd!(f, area, n, work, work, work, -1), A)
+    lwork, _, _ =
+        room_needed((lapack, work, _, _) -> Routines.gehrd!(lapack, n, work.pointer, work.pointer, work), f, A)
     with_fortran(s, (A, n * n), (A, n), (A, lwork)) do area, w, scales, work
-        call!(s, Routines.hessenberg!, f, area, to..., from, w, scales, work, lwork, batches, n)
+        call!(s, Routines.hessenberg!, lapack(f, area), tuple_of(to...), from, tuple_of(w, scales), room(work, lwork),
+            batches, n)
     end
 end
 
@@ -92,8 +113,12 @@ function emit_step!(::TridiagonalForm, s::Frame, e)
     from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
     batches == 0 && return
     f, triangle = lapack_pointer(A, :sytrd), e[:lower] ? 'L' : 'U'
-    lwork, _, _ = room_needed((area, work, rwork, _) -> Routines.sytrd!(f, area, triangle, n, work, rwork, rwork, work, work, -1), A)
+    lwork, _, _ = room_needed(f, A) do lapack, work, rwork, _
+        a, r = work.pointer, rwork.pointer
+        Routines.sytrd!(lapack, triangle, n, a, r, r, a, work)
+    end
     with_fortran(s, (A, n * n), (R, n), (R, n), (A, n), (A, lwork)) do area, w, d, off, scales, work
-        call!(s, Routines.tridiagonal!, f, area, to..., from, triangle, w, d, off, scales, work, lwork, batches, n)
+        call!(s, Routines.tridiagonal!, lapack(f, area), tuple_of(to[1], to[4]), tuple_of(to[2], to[3]), from, triangle,
+            tuple_of(w, scales), tuple_of(d, off), room(work, lwork), batches, n)
     end
 end

@@ -24,11 +24,10 @@ function emit_step!(::Sort, s::Frame, e)
     with_elements(s, T, sizes_[2]) do line
         with_elements(s, T, sizes_[2]) do spare
             alone ? call!(s, Routines.sort_lines!, to[1], from[1], line, spare, sizes_...) :
-                call!(s, Routines.sort_together!, tuple_of(to), tuple_of(from), tuple_of(from[1:e[:num_keys]]), line, spare, sizes_...)
+                call!(s, Routines.sort_together!, tuple_of(to...), tuple_of(from...), tuple_of(from[1:e[:num_keys]]...), line, spare, sizes_...)
         end
     end
 end
-tuple_of(symbols) = Expr(:call, tuple, symbols...)
 
 function emit_step!(::TopK, s::Frame, e)
     x, (values, places) = e.inputs[1], e.outputs

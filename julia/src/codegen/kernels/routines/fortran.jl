@@ -23,9 +23,31 @@ const FORTRAN_ARGUMENTS = 16 * 28
         nothing
     end
 end
-@inline function lapack(f, area, x...)
-    fortran(f, area, x..., info_at(area))
-    unsafe_load(info_at(area)) % Int
+
+"A routine of LAPACK by its address, and the area for its arguments."
+struct Lapack
+    routine::Ptr{Cvoid}
+    area::Ptr{UInt8}
+end
+@inline info_at(f::Lapack) = info_at(f.area)
+@inline function (f::Lapack)(x...)
+    fortran(f.routine, f.area, x..., info_at(f))
+    unsafe_load(info_at(f)) % Int
+end
+
+"Memory for so many numbers that a routine of LAPACK works in; by the length -1 it is asked how many it wants."
+struct Room{T}
+    pointer::Ptr{T}
+    length::Int
+end
+
+"A triangle of a square matrix, how it is meant (BLAS' `transa` and `diag`), and the side it stands on."
+struct Triangle
+    side::Char
+    uplo::Char
+    trans::Char
+    diagonal::Char
+    conjugate::Bool
 end
 
 # Real and complex routines differ in a few arguments.
@@ -36,35 +58,45 @@ const RealElement = Union{Float32,Float64}
     fortran(f, area, transa, transb, m, n, k, one(T), a, max(lda, 1), b, max(ldb, 1), zero(T), c, max(ldc, 1))
 end
 
-trsm!(f, area, side, triangle, trans, diagonal, m, n, a::Ptr{T}, lda, b::Ptr{T}) where {T} =
-    fortran(f, area, side, triangle, trans, diagonal, m, n, one(T), a, lda, b, m)
-potrf!(f, area, n, a) = lapack(f, area, 'U', n, a, n)
-getrf!(f, area, m, n, a, pivots) = lapack(f, area, m, n, a, m, pivots)
-gtsv!(f, area, n, columns, dl, d, du, b) = lapack(f, area, n, columns, dl, d, du, b, n)
-geqrf!(f, area, m, n, a, scales, work, lwork) = lapack(f, area, m, n, a, m, scales, work, lwork)
-orgqr!(f, area, m, n, k, a, scales, work, lwork) = lapack(f, area, m, n, k, a, m, scales, work, lwork)
-ormqr!(f, area, side, trans, m, n, k, a, lda, scales, c, work, lwork) = lapack(f, area, side, trans, m, n, k, a, lda, scales, c, m, work, lwork)
-sytrd!(f, area, triangle, n, a, d, e, scales, work, lwork) = lapack(f, area, triangle, n, a, n, d, e, scales, work, lwork)
-geqp3!(f, area, m, n, a::Ptr{<:RealElement}, order, scales, work, lwork, rwork) = lapack(f, area, m, n, a, m, order, scales, work, lwork)
-geqp3!(f, area, m, n, a::Ptr{<:Complex}, order, scales, work, lwork, rwork) = lapack(f, area, m, n, a, m, order, scales, work, lwork, rwork)
-gehrd!(f, area, n, a, scales, work, lwork) = lapack(f, area, n, 1, n, a, n, scales, work, lwork)
+function trsm!(f::Lapack, t::Triangle, m, n, a::Ptr{T}, lda, b::Ptr{T}) where {T}
+    fortran(f.routine, f.area, t.side, t.uplo, t.trans, t.diagonal, m, n, one(T), a, lda, b, m)
+end
+potrf!(f, n, a) = f('U', n, a, n)
+getrf!(f, m, n, a, pivots) = f(m, n, a, m, pivots)
+gtsv!(f, n, columns, dl, d, du, b) = f(n, columns, dl, d, du, b, n)
+geqrf!(f, m, n, a, scales, work) = f(m, n, a, m, scales, work.pointer, work.length)
+orgqr!(f, m, n, k, a, scales, work) = f(m, n, k, a, m, scales, work.pointer, work.length)
+ormqr!(f, side, trans, m, n, k, a, lda, scales, c, work) =
+    f(side, trans, m, n, k, a, lda, scales, c, m, work.pointer, work.length)
+sytrd!(f, triangle, n, a, d, e, scales, work) =
+    f(triangle, n, a, n, d, e, scales, work.pointer, work.length)
+geqp3!(f, m, n, a::Ptr{<:RealElement}, order, scales, work, rwork) =
+    f(m, n, a, m, order, scales, work.pointer, work.length)
+geqp3!(f, m, n, a::Ptr{<:Complex}, order, scales, work, rwork) =
+    f(m, n, a, m, order, scales, work.pointer, work.length, rwork)
+gehrd!(f, n, a, scales, work) = f(n, 1, n, a, n, scales, work.pointer, work.length)
 
-syevr!(f, area, triangle, n, a::Ptr{T}, w, z, support, work, lwork, rwork, lrwork, iwork, liwork) where {T<:RealElement} =
-    lapack(f, area, 'V', 'A', triangle, n, a, n, zero(T), zero(T), 0, 0, -one(T), info_at(area) + 8, w, z, n, support, work, lwork, iwork, liwork)
-syevr!(f, area, triangle, n, a::Ptr{Complex{R}}, w, z, support, work, lwork, rwork, lrwork, iwork, liwork) where {R} =
-    lapack(f, area, 'V', 'A', triangle, n, a, n, zero(R), zero(R), 0, 0, -one(R), info_at(area) + 8, w, z, n, support, work, lwork, rwork, lrwork, iwork, liwork)
+function syevr!(f, triangle, n, a::Ptr{T}, w, z, support, work, rwork, iwork) where {T<:RealElement}
+    f('V', 'A', triangle, n, a, n, zero(T), zero(T), 0, 0, -one(T), info_at(f) + 8, w, z, n, support,
+        work.pointer, work.length, iwork.pointer, iwork.length)
+end
+function syevr!(f, triangle, n, a::Ptr{Complex{R}}, w, z, support, work, rwork, iwork) where {R}
+    f('V', 'A', triangle, n, a, n, zero(R), zero(R), 0, 0, -one(R), info_at(f) + 8, w, z, n, support,
+        work.pointer, work.length, rwork.pointer, rwork.length, iwork.pointer, iwork.length)
+end
 
-gesdd!(f, area, job, m, n, a::Ptr{<:RealElement}, s, u, ldu, v, ldv, work, lwork, rwork, iwork) =
-    lapack(f, area, job, m, n, a, m, s, u, ldu, v, ldv, work, lwork, iwork)
-gesdd!(f, area, job, m, n, a::Ptr{<:Complex}, s, u, ldu, v, ldv, work, lwork, rwork, iwork) =
-    lapack(f, area, job, m, n, a, m, s, u, ldu, v, ldv, work, lwork, rwork, iwork)
+gesdd!(f, job, m, n, a::Ptr{<:RealElement}, s, u, v, ldv, work, rwork, iwork) =
+    f(job, m, n, a, m, s, u, m, v, ldv, work.pointer, work.length, iwork)
+gesdd!(f, job, m, n, a::Ptr{<:Complex}, s, u, v, ldv, work, rwork, iwork) =
+    f(job, m, n, a, m, s, u, m, v, ldv, work.pointer, work.length, rwork, iwork)
 
-geev!(f, area, left, right, n, a::Ptr{<:RealElement}, w, u, v, work, lwork, rwork) =
-    lapack(f, area, left, right, n, a, n, rwork, rwork + n * sizeof(eltype(a)), u, n, v, n, work, lwork)
-geev!(f, area, left, right, n, a::Ptr{<:Complex}, w, u, v, work, lwork, rwork) =
-    lapack(f, area, left, right, n, a, n, w, u, n, v, n, work, lwork, rwork)
+geev!(f, left, right, n, a::Ptr{T}, w, u, v, work, rwork) where {T<:RealElement} =
+    f(left, right, n, a, n, rwork, rwork + n * sizeof(T), u, n, v, n, work.pointer, work.length)
+geev!(f, left, right, n, a::Ptr{<:Complex}, w, u, v, work, rwork) =
+    f(left, right, n, a, n, w, u, n, v, n, work.pointer, work.length, rwork)
 
-gees!(f, area, job, n, a::Ptr{<:RealElement}, w, z, work, lwork, rwork) =
-    lapack(f, area, job, 'N', C_NULL, n, a, n, info_at(area) + 8, rwork, rwork + n * sizeof(eltype(a)), z, n, work, lwork, C_NULL)
-gees!(f, area, job, n, a::Ptr{<:Complex}, w, z, work, lwork, rwork) =
-    lapack(f, area, job, 'N', C_NULL, n, a, n, info_at(area) + 8, w, z, n, work, lwork, rwork, C_NULL)
+gees!(f, job, n, a::Ptr{T}, w, z, work, rwork) where {T<:RealElement} =
+    f(job, 'N', C_NULL, n, a, n, info_at(f) + 8, rwork, rwork + n * sizeof(T), z, n,
+        work.pointer, work.length, C_NULL)
+gees!(f, job, n, a::Ptr{<:Complex}, w, z, work, rwork) =
+    f(job, 'N', C_NULL, n, a, n, info_at(f) + 8, w, z, n, work.pointer, work.length, rwork, C_NULL)

@@ -91,8 +91,9 @@ end
 Lengths with large prime factors, by Bluestein's convolution: as jk = (j² + k² - (k-j)²)/2, the sum
 is cₖ Σⱼ (xⱼ cⱼ) c̄ₖ₋ⱼ with cⱼ = e^(± πi j²/n) (Bluestein 1970), done in length m ≥ 2n - 1. `chirp`
 holds c, `filter` the transform of its conjugate over m; a, b, spare hold m numbers each."""
-@noinline function chirp_transform!(y::Ptr{C}, x::Ptr{C}, a::Ptr{C}, b::Ptr{C}, spare::Ptr{C}, chirp::Ptr{C}, filter::Ptr{C}, roots::Ptr{C}, radices::R,
-                                    m::Int, before::Int, along::Int, after::Int) where {C,R<:Tuple}
+@noinline function chirp_transform!(y::Ptr{C}, x::Ptr{C}, (a, b, spare)::NTuple{3,Ptr{C}},
+    (chirp, filter, roots)::NTuple{3,Ptr{C}}, radices::R, m::Int, before::Int, along::Int,
+    after::Int) where {C,R<:Tuple}
     for l in 0:before-1, i in 0:after-1
         line = l * along * after + i
         for j in 0:m-1

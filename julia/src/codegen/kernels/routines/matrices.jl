@@ -1,6 +1,7 @@
 # Factorizations of batches of matrices. Programs hold them row after row, LAPACK takes them column
 # after column; half precision is computed in single. Where LAPACK gives up, or numbers are infinite
-# or NaN that it would not end with, the results are NaN.
+# or NaN that it would not end with, the results are NaN. `w`, also with letters before it, are copies
+# that LAPACK works on.
 
 "The rows × columns matrix at `from` for LAPACK."
 @inline function take!(to::Ptr{A}, from::Ptr, rows, columns, f = identity) where {A}
@@ -36,35 +37,35 @@ end
 @inline finite(x::Complex) = finite(real(x)) & finite(imag(x))
 @inline nth(p::Ptr{T}, k, n) where {T} = p + k * n * sizeof(T)
 
-@noinline function triangular_solve!(f::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, a::Ptr{T}, b::Ptr{T}, wa::Ptr{A}, wb::Ptr{A}, batches::Int, k::Int,
-                                     m::Int, n::Int, side::Char, triangle::Char, trans::Char, diagonal::Char, conjugate::Bool) where {T,A}
+@noinline function triangular_solve!(trsm::Lapack, y::Ptr{T}, a::Ptr{T}, b::Ptr{T},
+    (wa, wb)::NTuple{2,Ptr{A}}, t::Triangle, batches::Int, k::Int, m::Int, n::Int) where {T,A}
     for i in 0:batches-1
-        conjugate ? take!(wa, nth(a, i, k * k), k, k, conj) : take!(wa, nth(a, i, k * k), k, k)
+        t.conjugate ? take!(wa, nth(a, i, k * k), k, k, conj) : take!(wa, nth(a, i, k * k), k, k)
         take!(wb, nth(b, i, m * n), m, n)
-        trsm!(f, area, side, triangle, trans, diagonal, m, n, wa, k, wb)
+        trsm!(trsm, t, m, n, wa, k, wb)
         give!(nth(y, i, m * n), wb, m, n, m)
     end
 end
 
 # A row-major lower triangle is a column-major upper one: of A as LAPACK sees it, Aᵀ = conj(A), it
 # makes U with Uᴴ U = Aᵀ, and L = Uᵀ.
-@noinline function cholesky!(f::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, x::Ptr{T}, w::Ptr{A}, batches::Int, n::Int) where {T,A}
+@noinline function cholesky!(potrf::Lapack, y::Ptr{T}, x::Ptr{T}, w::Ptr{A}, batches::Int, n::Int) where {T,A}
     for k in 0:batches-1
         to = nth(y, k, n * n)
         give_vector!(w, nth(x, k, n * n), n * n)
-        potrf!(f, area, n, w) == 0 || fill_nan!(w, n * n)
+        potrf!(potrf, n, w) == 0 || fill_nan!(w, n * n)
         for i in 0:n-1, j in 0:n-1
             put!(to, j <= i ? stored(T, at(w, i * n + j)) : zero(T), i * n + j)
         end
     end
 end
 
-@noinline function lu!(f::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, pivots::Ptr{Int32}, permutation::Ptr{Int32}, x::Ptr{T}, w::Ptr{A}, exchanges::Ptr{BlasInt},
-                       batches::Int, m::Int, n::Int) where {T,A}
+@noinline function lu!(getrf::Lapack, y::Ptr{T}, pivots::Ptr{Int32}, permutation::Ptr{Int32}, x::Ptr{T},
+    w::Ptr{A}, exchanges::Ptr{BlasInt}, batches::Int, m::Int, n::Int) where {T,A}
     small = min(m, n)
     for k in 0:batches-1
         take!(w, nth(x, k, m * n), m, n)
-        small == 0 || getrf!(f, area, m, n, w, exchanges)
+        small == 0 || getrf!(getrf, m, n, w, exchanges)
         give!(nth(y, k, m * n), w, m, n, m)
         for i in 0:small-1
             put!(nth(pivots, k, small), at(exchanges, i) - 1, i)
@@ -90,12 +91,12 @@ end
     end
 end
 
-@noinline function schur!(gees::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, z::Ptr{T}, vectors::Bool, x::Ptr{T}, w::Ptr{A}, values::Ptr{A}, zw::Ptr{A}, work::Ptr{A}, lwork::Int,
-                          rwork::Ptr, batches::Int, n::Int) where {T,A}
+@noinline function schur!(gees::Lapack, y::Ptr{T}, z::Ptr{T}, vectors::Bool, x::Ptr{T},
+    (w, values, zw)::NTuple{3,Ptr{A}}, work::Room{A}, rwork::Ptr, batches::Int, n::Int) where {T,A}
     for i in 0:batches-1
         take!(w, nth(x, i, n * n), n, n)
         job = vectors ? 'V' : 'N'
-        if !all_finite(w, n * n) || gees!(gees, area, job, n, w, values, zw, work, lwork, rwork) != 0
+        if !all_finite(w, n * n) || gees!(gees, job, n, w, values, zw, work, rwork) != 0
             fill_nan!(w, n * n)
             fill_nan!(zw, n * n)
         end
@@ -104,11 +105,12 @@ end
     end
 end
 
-@noinline function eigh!(syevr::Ptr{Cvoid}, area::Ptr{UInt8}, v::Ptr{T}, values::Ptr{S}, x::Ptr{T}, triangle::Char, w::Ptr{A}, z::Ptr{A}, ww::Ptr{R}, support::Ptr{BlasInt},
-                         work::Ptr{A}, lwork::Int, rwork::Ptr{R}, lrwork::Int, iwork::Ptr{BlasInt}, liwork::Int, batches::Int, n::Int) where {T,S,A,R}
+@noinline function eigh!(syevr::Lapack, v::Ptr{T}, values::Ptr{S}, x::Ptr{T}, triangle::Char,
+    (w, z)::NTuple{2,Ptr{A}}, ww::Ptr{R}, support::Ptr{BlasInt},
+    (work, rwork, iwork)::Tuple{Room{A},Room{R},Room{BlasInt}}, batches::Int, n::Int) where {T,S,A,R}
     for i in 0:batches-1
         take!(w, nth(x, i, n * n), n, n)
-        if !all_finite(w, n * n) || syevr!(syevr, area, triangle, n, w, ww, z, support, work, lwork, rwork, lrwork, iwork, liwork) != 0
+        if !all_finite(w, n * n) || syevr!(syevr, triangle, n, w, ww, z, support, work, rwork, iwork) != 0
             fill_nan!(z, n * n)
             fill_nan!(ww, n)
         end
@@ -118,12 +120,13 @@ end
 end
 
 # `rows` and `columns`: how many columns U and rows Vᴴ have; none for values alone.
-@noinline function svd!(gesdd::Ptr{Cvoid}, area::Ptr{UInt8}, s::Ptr{S}, u::Ptr{T}, v::Ptr{T}, x::Ptr{T}, job::Char, w::Ptr{A}, sw::Ptr{R}, uw::Ptr{A}, vw::Ptr{A},
-                        work::Ptr{A}, lwork::Int, rwork::Ptr{R}, iwork::Ptr{BlasInt}, batches::Int, m::Int, n::Int, rows::Int, columns::Int) where {S,T,A,R}
+@noinline function svd!(gesdd::Lapack, s::Ptr{S}, (u, v)::NTuple{2,Ptr{T}}, x::Ptr{T}, job::Char,
+    (w, uw, vw)::NTuple{3,Ptr{A}}, sw::Ptr{R}, (work, rwork, iwork)::Tuple{Room{A},Ptr{R},Ptr{BlasInt}},
+    batches::Int, (m, n)::NTuple{2,Int}, (rows, columns)::NTuple{2,Int}) where {S,T,A,R}
     small = min(m, n)
     for i in 0:batches-1
         take!(w, nth(x, i, m * n), m, n)
-        if !all_finite(w, m * n) || gesdd!(gesdd, area, job, m, n, w, sw, uw, m, vw, max(columns, 1), work, lwork, rwork, iwork) != 0
+        if !all_finite(w, m * n) || gesdd!(gesdd, job, m, n, w, sw, uw, vw, max(columns, 1), work, rwork, iwork) != 0
             fill_nan!(sw, small)
             fill_nan!(uw, m * rows)
             fill_nan!(vw, columns * n)
@@ -134,12 +137,14 @@ end
     end
 end
 
-@noinline function eig!(geev::Ptr{Cvoid}, area::Ptr{UInt8}, values::Ptr{C}, u::Ptr{C}, v::Ptr{C}, x::Ptr{T}, left::Bool, right::Bool, w::Ptr{A}, ww::Ptr{A}, uw::Ptr{A}, vw::Ptr{A},
-                        work::Ptr{A}, lwork::Int, rwork::Ptr{R}, batches::Int, n::Int) where {C,T,A,R}
+@noinline function eig!(geev::Lapack, (values, u, v)::NTuple{3,Ptr{C}}, x::Ptr{T},
+    (left, right)::NTuple{2,Bool}, (w, ww, uw, vw)::NTuple{4,Ptr{A}}, work::Room{A}, rwork::Ptr,
+    batches::Int, n::Int) where {C,T,A}
+    job(wanted) = wanted ? 'V' : 'N'
     for i in 0:batches-1
         take!(w, nth(x, i, n * n), n, n)
         to, u1, v1 = nth(values, i, n), nth(u, i, n * n), nth(v, i, n * n)
-        if !all_finite(w, n * n) || geev!(geev, area, left ? 'V' : 'N', right ? 'V' : 'N', n, w, ww, uw, vw, work, lwork, rwork) != 0
+        if !all_finite(w, n * n) || geev!(geev, job(left), job(right), n, w, ww, uw, vw, work, rwork) != 0
             fill_nan!(to, n)
             left && fill_nan!(u1, n * n)
             right && fill_nan!(v1, n * n)
@@ -170,14 +175,14 @@ end
     end
 end
 
-@noinline function tridiagonal_solve!(gtsv::Ptr{Cvoid}, area::Ptr{UInt8}, y::Ptr{T}, lower::Ptr{T}, d::Ptr{T}, upper::Ptr{T}, b::Ptr{T}, lw::Ptr{A}, dw::Ptr{A}, uw::Ptr{A}, bw::Ptr{A},
-                                      batches::Int, n::Int, columns::Int) where {T,A}
+@noinline function tridiagonal_solve!(gtsv::Lapack, y::Ptr{T}, (lower, d, upper, b)::NTuple{4,Ptr{T}},
+    (lw, dw, uw, bw)::NTuple{4,Ptr{A}}, batches::Int, n::Int, columns::Int) where {T,A}
     for i in 0:batches-1
         give_vector!(lw, nth(lower, i, n) + sizeof(T), n - 1)
         give_vector!(dw, nth(d, i, n), n)
         give_vector!(uw, nth(upper, i, n), n - 1)
         take!(bw, nth(b, i, n * columns), n, columns)
-        gtsv!(gtsv, area, n, columns, lw, dw, uw, bw) == 0 || fill_nan!(bw, n * columns)
+        gtsv!(gtsv, n, columns, lw, dw, uw, bw) == 0 || fill_nan!(bw, n * columns)
         give!(nth(y, i, n * columns), bw, n, columns, n)
     end
 end

@@ -88,8 +88,11 @@ end
     product = TiledProduct(rows, columns, segments, a.window, 1, a_segment, a.dilation * last(steps), b_segment, last(l.w_space), y_batch)
     product, others, but_two(windows)
 end
-@inline turns(space, steps, l) = map((a, n) -> (a.places, a.stride * n, a.y_step), space, steps),
-                                 map((a, n, w_step) -> (a.window, a.dilation * n, w_step), space, steps, l.w_space)
+@inline function turns(space, steps, l)
+    places = map((a, n) -> (a.places, a.stride * n, a.y_step), space, steps)
+    windows = map((a, n, w_step) -> (a.window, a.dilation * n, w_step), space, steps, l.w_space)
+    places, windows
+end
 
 @noinline function multiply_places!(y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, p::TiledProduct, places::NTuple{N,Turns}, windows::NTuple{N,Turns}, add::Bool) where {T,N}
     for i in 0:turn_count(places)-1
