@@ -110,8 +110,10 @@ const NO_SHADOW = Shadow(C_NULL, false)
 Shadow(a::Const, n::Int, lane) = Shadow(allocated(max(n, 1); zeroed = true), true)
 Shadow(a::Annotation, n::Int, lane) = Shadow(Ptr{Cvoid}(lanes(a)[lane]), false)
 "Those of the operands and of the results that a region has derivatives of."
-shadows(s::RegionKernels{M,I,O}, a::Tuple, lane) where {M,I,O} =
-    ntuple(k -> s.active[k] ? Shadow(a[k], s.operands[k], lane) : NO_SHADOW, Val(I)),
-    ntuple(k -> s.inexact_results[k] ? Shadow(a[I+k], s.results[k], lane) : NO_SHADOW, Val(O))
+function shadows(s::RegionKernels{M,I,O}, a::Tuple, lane) where {M,I,O}
+    operands = ntuple(k -> s.active[k] ? Shadow(a[k], s.operands[k], lane) : NO_SHADOW, Val(I))
+    results = ntuple(k -> s.inexact_results[k] ? Shadow(a[I+k], s.results[k], lane) : NO_SHADOW, Val(O))
+    operands, results
+end
 release(s::Shadow) = (s.own && Base.Libc.free(s.pointer); nothing)
 chosen(shadows::Tuple, marks::Tuple) = Tuple(s.pointer for (s, m) in zip(shadows, marks) if m)

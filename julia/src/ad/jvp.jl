@@ -25,7 +25,8 @@ function forward(p::Program, active, wanted = nothing)
     y, ẏ = jvp_inline!(b, p, inputs, spread(active, tangents))
     wanted === nothing || (ẏ = MaybeAtom[w ? instantiate(b, t, v) : t for (w, t, v) in zip(wanted, ẏ, y)])
     has = Bool[t !== nothing for t in ẏ]
-    Program(string("jvp_", p.name), vcat(inputs, tangents), b.equations, Vector{Atom}(vcat(y, ẏ[has]))), has
+    results = Vector{Atom}(vcat(y, ẏ[has]))
+    Program(string("jvp_", p.name), vcat(inputs, tangents), b.equations, results), has
 end
 
 function check_active(p::Program, active)

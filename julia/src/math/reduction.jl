@@ -78,6 +78,7 @@ end
     near = a <= near_limit(T)
     q, r, tail = reduced_near(a)
     far_q, far_r, far_tail = reduced_far(a)
+    tail = tail === nothing ? nothing : ifelse(near, tail, far_tail)
     # ∞ - ∞ makes NaN of infinity, as of NaN.
-    ifelse(near, q, far_q), ifelse(near, r, far_r + (a - a)), tail === nothing ? nothing : ifelse(near, tail, far_tail)
+    ifelse(near, q, far_q), ifelse(near, r, far_r + (a - a)), tail
 end

@@ -31,8 +31,11 @@ end
 
 function partial_eval(op::Cond, eqn, known)
     known[1] || return Equation[], [eqn]
-    early, late, _, unknown = split_branches((body, waiting) -> with_operands(partial_eval(body, known[2:end], waiting), known[2:end]), eqn, known)
-    early, any(unknown) ? prune(op, with(late; outputs = eqn.outputs[unknown]), trues(count(unknown))) : Equation[]
+    known_operands = known[2:end]
+    split(body, waiting) = with_operands(partial_eval(body, known_operands, waiting), known_operands)
+    early, late, _, unknown = split_branches(split, eqn, known)
+    any(unknown) || return early, Equation[]
+    early, prune(op, with(late; outputs = eqn.outputs[unknown]), trues(count(unknown)))
 end
 
 function partial_eval_saving(op::Cond, eqn, known, depth)

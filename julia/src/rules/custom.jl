@@ -44,8 +44,9 @@ end
 infer(op::CustomVJPTangent, types, attrs) =
     TensorType[aval(v) for v in attrs[:bwd].inputs[attrs[:residuals]+1:end]]
 
-forward_mode_error(source) = throw(NotDifferentiable(
-    "forward-mode differentiation (jvp) of a custom_vjp function: it has only a reverse rule; use reverse mode, or custom_jvp", source))
+const NO_FORWARD_MODE = "forward-mode differentiation (jvp) of a custom_vjp function: " *
+                        "it has only a reverse rule; use reverse mode, or custom_jvp"
+forward_mode_error(source) = throw(NotDifferentiable(NO_FORWARD_MODE, source))
 evaluate(::CustomVJPTangent, x, attrs, types) = forward_mode_error("")
 jvp(::CustomVJPTangent, b, eqn, x, ẋ) = forward_mode_error(eqn.source)
 

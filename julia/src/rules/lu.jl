@@ -44,7 +44,8 @@ function jvp(op::LU, b, eqn, x, ẋ)
     f = apply(:triangular_solve, l, rows_of(ȧ, permutation); left_side = true, lower = true, transpose_a = false, conjugate_a = false,
               unit_diagonal = true)
     f = solve(u, f)
-    y, MaybeAtom[(matmul(l, lower_triangle(f, -1)) + matmul(upper_triangle(f), u)).atom, nothing, nothing]
+    ẏ = matmul(l, lower_triangle(f, -1)) + matmul(upper_triangle(f), u)
+    y, MaybeAtom[ẏ.atom, nothing, nothing]
 end
 
 "The matrices with so many rows and columns of zeros added at their ends."

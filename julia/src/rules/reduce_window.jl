@@ -47,7 +47,8 @@ end
 # reduce_max, whose equals share).
 function jvp(op::Union{ReduceWindowMax,ReduceWindowMin}, b, eqn, x, ẋ)
     select = op isa ReduceWindowMax ? :ge : :le
-    emit!(b, op, x, eqn.attrs), emits(b, :select_and_gather_add, Atom[ẋ[1], x[1]]; select = select, eqn.attrs...)
+    y = emit!(b, op, x, eqn.attrs)
+    y, emits(b, :select_and_gather_add, Atom[ẋ[1], x[1]]; select = select, eqn.attrs...)
 end
 
 # select_and_gather_add: for each window of `operand` the element of `values` at its extremum; zero

@@ -108,7 +108,8 @@ function partial_eval(op::Scan, eqn, known)
                              Atom[early_inputs[source[k]] for k in slice], stacks, xs[.!known_xs]),
                     vcat(carries[.!known_carry], ys[.!known_ys]),
                     scan_attrs(eqn, late_body, length(constant) + unknown_consts, unknown_carry), eqn.source)
-    vcat(hoisted, isempty(early.outputs) ? Equation[] : [early]), isempty(late.outputs) ? Equation[] : [late]
+    needed(e) = isempty(e.outputs) ? Equation[] : [e]
+    vcat(hoisted, needed(early)), needed(late)
 end
 
 """

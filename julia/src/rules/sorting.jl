@@ -48,7 +48,8 @@ function jvp(op::Sort, b, eqn, x, ẋ)
     position = iota(b, index_dtype(type.shape[dim+1]), type.shape, dim)
     sorted = emit!(b, op, vcat(x, position), eqn.attrs)
     order = pop!(sorted)
-    sorted, MaybeAtom[t === nothing ? nothing : take_along(b, t, order, dim; unique = true) for t in ẋ]
+    taken(t) = t === nothing ? nothing : take_along(b, t, order, dim; unique = true)
+    sorted, MaybeAtom[taken(t) for t in ẋ]
 end
 
 # top_k: the k greatest elements along an axis, greatest first, and where they stand; the earlier of

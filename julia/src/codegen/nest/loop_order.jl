@@ -46,9 +46,10 @@ function in_memory_order(domain, parts, stores, reduces)
     permuted = vcat([k for k in others if k != next], next, inner)
     permuted == collect(eachindex(domain)) && return domain, parts, stores, reduces
     f(a::Affine) = Affine(a.coefs[permuted], a.offset, a.dynamic)
-    domain[permuted], [moved(f, p, 0:domain[inner]-1) for p in parts],
-        [Store(x.value, x.pointer, x.type, f(x.at)) for x in stores],
-        [Reduce(x.value, x.op, x.type, x.reduced[permuted], x.pointer, f(x.at), x.total) for x in reduces]
+    parts = [moved(f, p, 0:domain[inner]-1) for p in parts]
+    stores = [Store(x.value, x.pointer, x.type, f(x.at)) for x in stores]
+    reduces = [Reduce(x.value, x.op, x.type, x.reduced[permuted], x.pointer, f(x.at), x.total) for x in reduces]
+    domain[permuted], parts, stores, reduces
 end
 contiguous_accesses(k, parts, stores, reduces) =
     count(a -> a.coefs[k] == 1, (st.at for p in parts for (_, st, _) in p.steps if st isa Load)) +
