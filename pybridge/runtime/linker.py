@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from .julia import forks
+
 _PATIENCE = 60.0
 # By how soon each is done; a compiler takes several times as long as a linker.
 _COMMANDS = ("ld.lld", "ld", "cc", "gcc", "clang")
@@ -27,15 +29,20 @@ def link(source: Path, target: Path) -> str | None:
     if command is None:
         return "there is no linker (ld, lld or a C compiler)"
     try:
-        done = subprocess.run(
-            [command, "-shared", "-o", str(target), str(source)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as problem:
+        with forks.held_off():
+            linking = subprocess.Popen(
+                [command, "-shared", "-o", str(target), str(source)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+            )
+    except OSError as problem:
         return str(problem)
-    return None if done.returncode == 0 else " ".join(done.stderr.split())[-300:]
+    with linking:
+        try:
+            _, said = linking.communicate(timeout=_PATIENCE)
+        except subprocess.TimeoutExpired:
+            linking.kill()
+            return f"{command} did not end within {_PATIENCE:g} s"
+    words = said.decode("utf-8", "replace").split()
+    return None if linking.returncode == 0 else " ".join(words)[-300:]

@@ -64,7 +64,7 @@ function work(team::Ptr{Team})
 end
 
 "Waits for the chunks that others have claimed."
-function await(team::Ptr{Team}, chunks::Int, safepoint)
+function await(team::Ptr{Team}, chunks::Int, safepoint::S) where {S}
     spins = 0
     while atomic_load(counter(team, FINISHED)) < chunks
         # Soon done, as a rule; but the thread in question may be waiting for this core.

@@ -44,11 +44,20 @@ function function_texts(functions::Vector{Any}, definitions::IdDict{Any,Any})
         next = popfirst!(waiting)
         next in known && continue
         push!(known, next)
-        text = haskey(definitions, next.f) ? definition_text(next, definitions[next.f]) : FunctionText(next)
+        text = haskey(definitions, next.f) ? definition_text(next, definitions[next.f]) : routine_text(next)
         push!(found, next => text)
         append!(waiting, values(text.callees))
     end
     found
+end
+
+"The text of a function that is no definition, whose calls cannot be told apart by changing it."
+function routine_text(s::Specialization)
+    try
+        FunctionText(s)
+    catch e
+        e isa AmbiguousCall ? throw(NoObjectFile(sprint(showerror, e))) : rethrow()
+    end
 end
 
 """
