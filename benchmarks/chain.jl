@@ -1,4 +1,5 @@
-# The chain of `benchmarks/enzyme.py` written by hand: what Enzyme.jl makes of plain Julia, with no JAX in between.
+# The chain of `benchmarks/enzyme.py` written by hand: what Enzyme.jl makes of plain Julia,
+# with no JAX in between.
 using Enzyme
 
 function chain!(out, rate, inputs, means, precisions)
@@ -20,10 +21,12 @@ end
 
 function gradient(rate, inputs)
     means, precisions, slope = [0.1 * (i - 1) for i in 1:30], ones(30), [0.0]
-    seconds = @elapsed autodiff(Reverse, chain!, Const, Duplicated([0.0], [1.0]), Duplicated([rate], slope), Const(inputs),
-                                Duplicated(means, zero(means)), Duplicated(precisions, zero(precisions)))
+    seconds = @elapsed autodiff(Reverse, chain!, Const, Duplicated([0.0], [1.0]),
+        Duplicated([rate], slope), Const(inputs), Duplicated(means, zero(means)),
+        Duplicated(precisions, zero(precisions)))
     slope[1], seconds
 end
 
 "The gradient, and the least time of `count` runs."
-timed(rate, inputs, count) = (gradient(rate, inputs)[1], minimum(gradient(rate, collect(inputs))[2] for _ in 1:count))
+timed(rate, inputs, count) =
+    (gradient(rate, inputs)[1], minimum(gradient(rate, collect(inputs))[2] for _ in 1:count))

@@ -37,8 +37,9 @@ function row((name, reference, _, arity, single, double), T, n)
     error, place = worst(name, T, n)
     time_of(g) = fixed(nanoseconds(one_operand(g, arity), ordinary(name, T)))
     near, base = NM.near(f, T), base_function(name, reference)
-    cells = Any[name, T, fixed(error), T === Float32 ? single : double, places(place), time_of(something(near, (f,))[1]),
-                near === nothing ? "" : time_of(f), base === nothing ? "" : time_of(base)]
+    cells = Any[name, T, fixed(error), T === Float32 ? single : double, places(place),
+        time_of(something(near, (f,))[1]), near === nothing ? "" :
+                                           time_of(f), base === nothing ? "" : time_of(base)]
     "| " * join(cells, " | ") * " |"
 end
 
@@ -49,22 +50,25 @@ function main(n)
     rows = [row(f, T, n) for f in FUNCTIONS for T in (Float32, Float64)]
     together = [fixed(nanoseconds(both, ordinary(:sin, T))) for T in (Float32, Float64)]
     limits = [Int(NM.near_limit(T)) for T in (Float32, Float64)]
-    write(path, """
-        # Number functions
+    write(
+        path,
+        """
+# Number functions
 
-        `JaxprAD.NumberMath` (julia/src/math), whose functions native kernels are made of.
+`JaxprAD.NumberMath` (julia/src/math), whose functions native kernels are made of.
 
-        - Worst error: in units in the last place, against MPFR, of $n arguments of all exponents, $n where most happens, and special ones.
-          A test holds each function to its bound.
-        - ns: an element's time on one core in a vector loop over $LENGTH of them between 0 and 0.9 (acosh: 1 and 1.9), the best of $REPEATS
-          runs. sin, cos and tan have a form for |x| ≤ $(limits[1]) (f32) or $(limits[2]) (f64), and one for all numbers; sin and cos of
-          one argument together take $(together[1]) ns (f32) or $(together[2]) ns (f64).
+- Worst error: in units in the last place, against MPFR, of $n arguments of all exponents, $n where most happens, and special ones.
+  A test holds each function to its bound.
+- ns: an element's time on one core in a vector loop over $LENGTH of them between 0 and 0.9 (acosh: 1 and 1.9), the best of $REPEATS
+  runs. sin, cos and tan have a form for |x| ≤ $(limits[1]) (f32) or $(limits[2]) (f64), and one for all numbers; sin and cos of
+  one argument together take $(together[1]) ns (f32) or $(together[2]) ns (f64).
 
-        $(Dates.today()), $(Sys.cpu_info()[1].model), Julia $VERSION, `julia benchmarks/number_math.jl`
+$(Dates.today()), $(Sys.cpu_info()[1].model), Julia $VERSION, `julia benchmarks/number_math.jl`
 
-        | function | type | worst error | bound | at | ns | ns, all numbers | ns, Julia's own |
-        |---|---|---|---|---|---|---|---|
-        $(join(rows, "\n"))
-        """)
+| function | type | worst error | bound | at | ns | ns, all numbers | ns, Julia's own |
+|---|---|---|---|---|---|---|---|
+$(join(rows, "\n"))
+"""
+    )
 end
 main(isempty(ARGS) ? 20_000 : parse(Int, ARGS[1]))

@@ -1,5 +1,5 @@
-# A regression with Student's t errors: the log posterior density of intercept, slope and log scale, up to a constant, for data that
-# Python passes.
+# A regression with Student's t errors: the log posterior density of intercept, slope and log scale,
+# up to a constant, for data that Python passes.
 
 function log_density(q, x, y)
     a, b, s = q.intercept, q.slope, exp(q.log_scale)
@@ -12,7 +12,9 @@ function log_density(q, x, y)
     total
 end
 
-"Its gradient by hand, for machines without Enzyme.jl: `vjp(arguments, cotangent)`, one cotangent for each argument."
+"""
+Its gradient by hand, for machines without Enzyme.jl: `vjp(arguments, cotangent)`, one cotangent
+for each argument."""
 function log_density_vjp((q, x, y), ct)
     s, nu = exp(q.log_scale), 4.0
     da, db, ds = -q.intercept / 100, -q.slope / 100, -q.log_scale

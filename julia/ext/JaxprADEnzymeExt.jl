@@ -1,4 +1,6 @@
-"Derivatives by Enzyme.jl, one file a topic. Loaded where Enzyme is, the first time that one is asked for."
+"""
+Derivatives by Enzyme.jl, one file a topic. Loaded where Enzyme is, the first time that
+one is asked for."""
 module JaxprADEnzymeExt
 
 using Enzyme: Enzyme, BatchDuplicated, Const, Duplicated, Forward, Reverse, autodiff

@@ -1,4 +1,5 @@
-# Run by an old Julia that writes a system image: JaxprAD loaded, and compiled for what the workload and the list of statements use.
+# Run by an old Julia that writes a system image: JaxprAD loaded, and compiled for what the workload
+# and the list of statements use.
 #
 #     julia -J <base image> --output-o image.o build.jl PACKAGE_FOLDER STATEMENTS
 

@@ -12,12 +12,14 @@ using InteractiveUtils: code_llvm
 using LinearAlgebra
 using Libdl
 
-# Rules and transforms are symbolic code, run once a Program: compile latency matters, not their speed.
+# Rules and transforms are symbolic code, run once a Program: compile latency
+# matters, not their speed.
 Base.Experimental.@optlevel 1
 
 export Program, parse_program, jvp, linearize, transpose, vjp, optimize, evaluate, typecheck
 
-# The layers, from below. What each may know of the others is in test/layers.jl, which holds them to it.
+# The layers, from below. What each may know of the others is in test/layers.jl,
+# which holds them to it.
 
 # Programs: types, equations, text. Knows no derivative and no machine.
 include("ir/errors.jl")

@@ -1,6 +1,6 @@
 # What computing costs, in additions an element, and the limits that passes and the plan of a kernel
-# set to it. One scale for all of them: an addition is 1, an element that only moves 0. What a function
-# of numbers costs stands in the line that defines it (rules/unary.jl and the like).
+# set to it. One scale for all of them: an addition is 1, an element that only moves 0. What a
+# function of numbers costs stands in the line that defines it (rules/unary.jl and the like).
 
 # ---- the limits, in rising order
 
@@ -20,9 +20,13 @@ const DEAR = 10
 A large residual is computed again in the linear half up to this cost, beyond what is computed again
 already, a few functions of numbers: what is dearer is worth the memory."""
 const DEAR_RESIDUAL = 60
-"The same where a result of the known half would serve: less, since it is there anyway and may not be wanted."
+"""
+The same where a result of the known half would serve: less, since it is there anyway and
+may not be wanted."""
 const DEAR_RESULT = 16
-"Costs are added up no further than this: what is computed from itself many times over would overflow them."
+"""
+Costs are added up no further than this: what is computed from itself many times over
+would overflow them."""
 const LARGEST_COST = 1000
 
 "Whether an elementwise function, or what is no function of elements, is not to be computed again."
@@ -30,6 +34,7 @@ isdear(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) >= DEAR : !isfree(e.op)
 "Whether the equation only moves elements."
 ismovement(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) == 0 : isfree(e.op)
 "Whether its elements may be computed again from those of the operands."
-isrepeatable(e::Equation) = ischeap(e.op) || isfusable(e.op, e) && all(k -> reads_elements(e.op, e, k), eachindex(e.inputs))
+isrepeatable(e::Equation) =
+    ischeap(e.op) || isfusable(e.op, e) && all(k -> reads_elements(e.op, e, k), eachindex(e.inputs))
 "An addition or two an element, or a movement of elements."
 ischeaply_repeated(e::Equation) = isrepeatable(e) && cost(e.op, e) <= CHEAP

@@ -103,8 +103,12 @@ end
 The transpose rule: the primitive is linear in the operands that are `Undefined`; gives their
 cotangents (`nothing` for zero, and for the other operands). At least one of `ȳ` is not
 `nothing`."""
-transpose(op::Primitive, b, eqn, ȳ, x) = throw(UnsupportedPrimitive(
-    string(name(op)), "has no transpose rule: it is not linear in the operands differentiated", eqn.source))
+transpose(op::Primitive, b, eqn, ȳ, x) = throw(
+    UnsupportedPrimitive(
+        string(name(op)),
+        "has no transpose rule: it is not linear in the operands differentiated",
+        eqn.source)
+)
 
 """
     partial_eval(op, eqn, known::Vector{Bool}) -> (known_equations, unknown_equations)
@@ -144,9 +148,11 @@ underived_operands(op::Primitive) = Int[]
 
 Whether there are rules. Called by the table of rules (`serve/`)."""
 hasjvp(op::Primitive) = !haszerotangent(op)
-hastranspose(op::Primitive) = specialised(transpose, op, Builder, Equation, Vector{MaybeAtom}, Vector{Operand})
+hastranspose(op::Primitive) =
+    specialised(transpose, op, Builder, Equation, Vector{MaybeAtom}, Vector{Operand})
 "Whether `f` has a method for this primitive beside that for any."
-specialised(f, op::Primitive, rest...) = which(f, Tuple{typeof(op),rest...}) !== which(f, Tuple{Primitive,rest...})
+specialised(f, op::Primitive, rest...) =
+    which(f, Tuple{typeof(op),rest...}) !== which(f, Tuple{Primitive,rest...})
 
 """
     unwrapped(op, eqn, depth) -> equation
@@ -256,7 +262,9 @@ Whether `emit_step!` or `element` is content with operand `k` element by element
 operand must be in memory."""
 reads_elements(op::Primitive, eqn, k) = isfusable(op, eqn)
 
-"What computing one element costs beside its operands' elements, an addition being 1 (`costs.jl` has the limits)."
+"""
+What computing one element costs beside its operands' elements, an addition being 1
+(`costs.jl` has the limits)."""
 cost(op::Primitive, eqn) = 0
 
 """
@@ -267,7 +275,8 @@ isfree(op::Primitive) = false
 """
     element(op, nest, eqn, slot, index::Vector{Affine}) -> Symbol or number
 
-Adds to a loop nest what computes the element of result `slot` at `index`. Required where `isfusable`."""
+Adds to a loop nest what computes the element of result `slot` at `index`. Required
+where `isfusable`."""
 function element end
 
 """
@@ -275,7 +284,8 @@ function element end
 
 Emits the code of an equation that stands for itself (is neither fusable nor a reduction), and gives
 each result its `Storage`."""
-emit_step!(op::Primitive, frame, eqn) = throw(UnsupportedPrimitive(string(name(op)), "has no native kernel", eqn.source))
+emit_step!(op::Primitive, frame, eqn) =
+    throw(UnsupportedPrimitive(string(name(op)), "has no native kernel", eqn.source))
 
 """
     overwrites(op, eqn) -> 0 or an operand position
@@ -327,5 +337,6 @@ from_lane(op::Primitive, T, x) = x
 """
     isopaque(op, eqn) -> Bool
 
-Whether an equation goes to a native kernel with derivatives by rules, which Enzyme does not look into."""
+Whether an equation goes to a native kernel with derivatives by rules, which Enzyme
+does not look into."""
 isopaque(op::Primitive, eqn) = true

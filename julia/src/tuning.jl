@@ -4,7 +4,9 @@
 
 # ---- optimize (passes/pipeline.jl, factor_sums.jl)
 
-"Rounds of factoring sums and simplifying. Each that helps removes an equation; most Programs need two."
+"""
+Rounds of factoring sums and simplifying. Each that helps removes an equation; most
+Programs need two."""
 const ROUNDS = 8
 """
 Terms of the longest sums that are searched for pairs which other sums have too: pairs grow with the
@@ -74,7 +76,8 @@ Rows longer than `LONG_ROW` are cut into `ROW_BLOCK`s: sums lose less to roundin
 checked before it is computed is still in the nearest cache (2048 numbers are 8 or 16 KiB)."""
 const LONG_ROW, ROW_BLOCK = 4096, 2048
 """
-Bytes of a row from which on it is not short: LLVM leaves little of it after its vectors (measured)."""
+Bytes of a row from which on it is not short: LLVM leaves little of it after its
+vectors (measured)."""
 const LONG_ROW_BYTES = 256
 "Steps that a short row's stretches take together at most: bounds the code written for one row."
 const MOST_STEPS = 200

@@ -1,6 +1,7 @@
-# Which layer may use which: the sources are read, not run. A name belongs to the file that defines it first, in the order of inclusion; a
-# file may use names of its own layer and of those that the table gives to it. Inside of a definition, a name that is also a local
-# variable or an argument of it counts as that.
+# Which layer may use which: the sources are read, not run. A name belongs to the file that defines
+# it first, in the order of inclusion; a file may use names of its own layer and of those that the
+# table gives to it. Inside of a definition, a name that is also a local variable or an argument of
+# it counts as that.
 
 "The layers, from below, with those that each may know. A layer is a folder or a file of `src`."
 const MAY_KNOW = [
@@ -15,23 +16,35 @@ const MAY_KNOW = [
     "rules" => ["ir", "interface.jl", "costs.jl", "math", "ad", "passes"],
     "codegen/plan" => ["ir", "interface.jl", "costs.jl", "tuning.jl", "rules"],
     "codegen/generator" => ["ir", "interface.jl", "tuning.jl", "codegen/plan"],
-    "codegen/nest" => ["ir", "interface.jl", "costs.jl", "tuning.jl", "math", "rules", "codegen/generator"],
-    "codegen/lower" => ["ir", "interface.jl", "tuning.jl", "math", "ffi", "rules", "codegen/plan", "codegen/generator", "codegen/nest"],
-    "codegen/kernels" => ["ir", "interface.jl", "tuning.jl", "math", "passes", "rules", "codegen/plan", "codegen/generator", "codegen/nest",
-                          "codegen/lower"],
+    "codegen/nest" =>
+        ["ir", "interface.jl", "costs.jl", "tuning.jl", "math", "rules", "codegen/generator"],
+    "codegen/lower" =>
+        ["ir", "interface.jl", "tuning.jl", "math", "ffi", "rules", "codegen/plan",
+            "codegen/generator", "codegen/nest"],
+    "codegen/kernels" => ["ir", "interface.jl", "tuning.jl", "math", "passes", "rules",
+        "codegen/plan", "codegen/generator", "codegen/nest", "codegen/lower"],
     "codegen/compile.jl" => ["ir", "passes", "rules", "codegen/generator", "codegen/lower"],
-    "codegen/objects" => ["ir", "math", "ffi", "rules", "codegen/nest", "codegen/lower", "codegen/kernels", "codegen/compile.jl"],
-    "codegen/explain.jl" => ["ir", "interface.jl", "passes", "rules", "codegen/plan", "codegen/generator", "codegen/lower", "codegen/compile.jl"],
+    "codegen/objects" => ["ir", "math", "ffi", "rules", "codegen/nest", "codegen/lower",
+        "codegen/kernels", "codegen/compile.jl"],
+    "codegen/explain.jl" => ["ir", "interface.jl", "passes", "rules", "codegen/plan",
+        "codegen/generator", "codegen/lower", "codegen/compile.jl"],
     "functions" => ["ir", "ffi"],
-    "enzyme" => ["ir", "interface.jl", "tuning.jl", "math", "ffi", "ad", "passes", "rules", "codegen/plan", "codegen/generator", "codegen/nest",
-                 "codegen/lower", "codegen/kernels", "codegen/compile.jl", "functions"],
-    "serve" => ["ir", "interface.jl", "ffi", "ad", "passes", "rules", "codegen/generator", "codegen/nest", "codegen/compile.jl",
-                "codegen/objects", "codegen/kernels", "codegen/explain.jl", "functions",
-                "enzyme"],
+    "enzyme" => ["ir", "interface.jl", "tuning.jl", "math", "ffi", "ad", "passes", "rules",
+        "codegen/plan", "codegen/generator", "codegen/nest", "codegen/lower",
+        "codegen/kernels",
+        "codegen/compile.jl", "functions"],
+    "serve" => ["ir", "interface.jl", "ffi", "ad", "passes", "rules", "codegen/generator",
+        "codegen/nest", "codegen/compile.jl", "codegen/objects", "codegen/kernels",
+        "codegen/explain.jl", "functions",
+        "enzyme"],
 ]
 
-"What equations, their text and their values are made with: the part of the interface that is called from below it."
-const CALLED_BY_IR = Set([:name, :attributes, :required_attributes, :declared_attributes, :infer, :iselementwise, :evaluate, :prune])
+"""
+What equations, their text and their values are made with: the part of the interface that is
+called from below it."""
+const CALLED_BY_IR =
+    Set([:name, :attributes, :required_attributes, :declared_attributes, :infer, :iselementwise,
+        :evaluate, :prune])
 
 "The functions that take any primitive and are not for primitives to implement."
 const OF_ANY_PRIMITIVE = Set([:register!, :folded, :product_rule, :native_code])
@@ -40,13 +53,17 @@ const OF_ANY_PRIMITIVE = Set([:register!, :folded, :product_rule, :native_code])
 
 parsed(text) = Base.parse_input_line(text)
 
-"A file with its expressions at top level, outside of submodules; `imported`: the names that submodules take from the package."
+"""
+A file with its expressions at top level, outside of submodules; `imported`: the names that
+submodules take from the package."""
 struct SourceFile
     path::String
     expressions::Vector{Any}
 end
 
-"The files of a package in the order of inclusion. `read_file(path)` gives their text; of a submodule, what it imports."
+"""
+The files of a package in the order of inclusion. `read_file(path)` gives their text; of a
+submodule, what it imports."""
 function source_files(read_file, path, package = nothing)
     found, own, folder = SourceFile[], Any[], dirname(path)
     function visit(ex, package)
@@ -73,7 +90,8 @@ end
 "The names in `using ..Package: a, b` within a module."
 imported(ex, package) = Symbol[]
 function imported(ex::Expr, package)
-    ex.head === :(:) && ex.args[1].args == [:., :., package] || return reduce(vcat, (imported(a, package) for a in ex.args); init = Symbol[])
+    ex.head === :(:) && ex.args[1].args == [:., :., package] ||
+        return reduce(vcat, (imported(a, package) for a in ex.args); init = Symbol[])
     Symbol[last(path.args) for path in ex.args[2:end]]
 end
 
@@ -91,7 +109,8 @@ defined_name(ex) = nothing
 defined_name(n::Symbol) = n
 function defined_name(ex::Expr)
     ex.head === :tuple && return Symbol[n for n in map(defined_name, ex.args) if n isa Symbol]
-    ex.head === :call && ex.args[1] isa Expr && ex.args[1].head === :(::) && return nothing     # (f::F)(x) = …
+    # (f::F)(x) = …
+    ex.head === :call && ex.args[1] isa Expr && ex.args[1].head === :(::) && return nothing
     ex.head in (:call, :where, :(::), :<:, :curly, :(=), :const) && return defined_name(ex.args[1])
     nothing         # Base.f(…) = …
 end
@@ -108,7 +127,8 @@ function definitions(file::SourceFile)
     names
 end
 capitalised_symbols(ex) = Symbol[]
-capitalised_symbols(q::QuoteNode) = q.value isa Symbol && isuppercase(first(string(q.value))) ? [q.value] : Symbol[]
+capitalised_symbols(q::QuoteNode) =
+    q.value isa Symbol && isuppercase(first(string(q.value))) ? [q.value] : Symbol[]
 capitalised_symbols(ex::Expr) = reduce(vcat, map(capitalised_symbols, ex.args); init = Symbol[])
 
 # ---- what is used
@@ -138,23 +158,30 @@ function bound!(found, ex::Expr)
 end
 signature!(found, ex) = bound!(found, ex)
 function signature!(found, ex::Expr)
-    ex.head === :where && (signature!(found, ex.args[1]); foreach(a -> bound!(found, a), ex.args[2:end]); return)
+    ex.head === :where &&
+        (signature!(found, ex.args[1]); foreach(a -> bound!(found, a), ex.args[2:end]); return)
     ex.head === :(::) && ex.args[1] isa Expr && return signature!(found, ex.args[1])
     ex.head === :call || return bound!(found, ex)
-    ex.args[1] isa Symbol && push!(found, ex.args[1])       # a function inside of another: one at top level has its name taken out again
+    # a function inside of another: one at top level has its name taken out again
+    ex.args[1] isa Symbol && push!(found, ex.args[1])
     foreach(a -> bound!(found, a), ex.args[2:end])
 end
 
-"Adds the names that an expression mentions, as values, functions, types or macros; of quoted code, what is put into it."
+"""
+Adds the names that an expression mentions, as values, functions, types or macros; of quoted code,
+what is put into it."""
 mentioned!(found, ex) = found
 mentioned!(found, n::Symbol) = push!(found, n)
 function mentioned!(found, ex::Expr)
     ex.head === :quote && return interpolated!(found, ex)
     ex.head in (:using, :import, :export, :line) && return found
-    ex.head === :. && length(ex.args) == 2 && return ex.args[2] isa QuoteNode ? mentioned!(found, ex.args[1]) :
-        foldl(mentioned!, ex.args; init = found)
+    ex.head === :. && length(ex.args) == 2 &&
+        return ex.args[2] isa QuoteNode ?
+               mentioned!(found, ex.args[1]) :
+               foldl(mentioned!, ex.args; init = found)
     ex.head === :kw && return mentioned!(found, ex.args[2])
-    ex.head === :struct && return foldl(mentioned!, [ex.args[2]; map(field_type, ex.args[3].args)]; init = found)
+    ex.head === :struct &&
+        return foldl(mentioned!, [ex.args[2]; map(field_type, ex.args[3].args)]; init = found)
     ex.head === :macrocall && ex.args[1] === Symbol("@primitive") && return push!(found, ex.args[1])
     ex.head === :macrocall && return foldl(mentioned!, [ex.args[1]; ex.args[3:end]]; init = found)
     foldl(mentioned!, ex.args; init = found)
@@ -162,7 +189,9 @@ end
 field_type(ex) = nothing
 field_type(ex::Expr) = ex.head === :(::) ? ex.args[2] : ex
 interpolated!(found, ex) = found
-interpolated!(found, ex::Expr) = ex.head === :$ ? foldl(mentioned!, ex.args; init = found) : foldl(interpolated!, ex.args; init = found)
+interpolated!(found, ex::Expr) =
+    ex.head === :$ ? foldl(mentioned!, ex.args; init = found) :
+    foldl(interpolated!, ex.args; init = found)
 
 function used(file::SourceFile)
     found = Set{Symbol}()
@@ -179,11 +208,12 @@ end
 
 # ---- the rule
 
-layer(path, table) = something(findfirst(l -> path == first(l) || startswith(path, first(l) * "/"), table), 0)
+layer(path, table) =
+    something(findfirst(l -> path == first(l) || startswith(path, first(l) * "/"), table), 0)
 
 """
-What files use and must not, a line each. `read_file(path)` gives the text of `root` and of all that it includes; paths of layers are relative
-to its folder."""
+What files use and must not, a line each. `read_file(path)` gives the text of `root` and of all that
+it includes; paths of layers are relative to its folder."""
 function violations(read_file, root, table = MAY_KNOW; exempt = (layer, name) -> false)
     files = source_files(read_file, root)
     owner = Dict{Symbol,String}()
@@ -200,7 +230,8 @@ function violations(read_file, root, table = MAY_KNOW; exempt = (layer, name) ->
         for n in sort!(collect(used(file)))
             haskey(owner, n) || continue
             there = layer(owner[n], table)
-            (there == here || there == 0 || first(table[there]) in allowed || exempt(own, n)) && continue
+            (there == here || there == 0 || first(table[there]) in allowed || exempt(own, n)) &&
+                continue
             push!(found, "$path uses $n of $(owner[n])")
         end
     end
@@ -213,14 +244,16 @@ function unlisted_generics(read_file, root)
     for file in source_files(read_file, root), ex in file.expressions
         basename(file.path) == "interface.jl" && continue
         d = defined(ex)
-        d isa Symbol && takes_any_primitive(ex) && !(d in OF_ANY_PRIMITIVE) && push!(found, "$(relpath(file.path, dirname(root))): $d")
+        d isa Symbol && takes_any_primitive(ex) && !(d in OF_ANY_PRIMITIVE) &&
+            push!(found, "$(relpath(file.path, dirname(root))): $d")
     end
     found
 end
 takes_any_primitive(ex) = false
 function takes_any_primitive(ex::Expr)
     ex.head === :macrocall && return takes_any_primitive(ex.args[end])
-    ex.head in (:function, :(=)) && ex.args[1] isa Expr && ex.args[1].head in (:call, :where, :(::)) &&
+    ex.head in (:function, :(=)) && ex.args[1] isa Expr &&
+        ex.args[1].head in (:call, :where, :(::)) &&
         is_any_primitive(first_argument(ex.args[1]))
 end
 is_any_primitive(ex) = ex isa Expr && ex.head === :(::) && ex.args[end] === :Primitive
@@ -231,7 +264,8 @@ first_argument(ex::Expr) = ex.head === :call ? get(ex.args, 2, nothing) : first_
 const ROOT = joinpath(@__DIR__, "..", "src", "JaxprAD.jl")
 
 @testset "every file uses what its layer may know, and no more" begin
-    found = violations(path -> read(path, String), ROOT; exempt = (layer, n) -> layer == "ir" && n in CALLED_BY_IR)
+    found = violations(path -> read(path, String), ROOT;
+        exempt = (layer, n) -> layer == "ir" && n in CALLED_BY_IR)
     @test found == []
 end
 
@@ -241,15 +275,20 @@ end
 
 "Two files, one a layer, of which the first must not know the second."
 function planted(low, high)
-    files = Dict("src/P.jl" => "module P\ninclude(\"low/a.jl\")\ninclude(\"high/b.jl\")\nend", "src/low/a.jl" => low, "src/high/b.jl" => high)
+    files = Dict("src/P.jl" => "module P\ninclude(\"low/a.jl\")\ninclude(\"high/b.jl\")\nend",
+        "src/low/a.jl" => low, "src/high/b.jl" => high)
     violations(path -> files[path], "src/P.jl", ["low" => [], "high" => ["low"]])
 end
 
 @testset "a use of a higher layer is found: $use" for use in
-    ("f(x) = above(x)", "f(x) = map(above, x)", "f(x) = x isa Above", "f(x::Above) = x", "const C = [above]", "struct S\n x::Above\nend", "struct S{T<:Above}\n x::T\nend",
-     "f(x) = :(1 + \$(above)(x))", "f(x) = Module_.g(x)", "f(x) = (y = 2; x -> above(x, y))", "f(x; key = LIMIT) = x", "@marked f(x) = x",
-     "g(x) = x\nabove(x::Int) = g(x)", "f(x) = x + Generated()", "\"Says what f is.\"\nf(x) = [above(y) for y in x]",
-     "module Sub\nusing ..P: above\nend")
+                                                      ("f(x) = above(x)", "f(x) = map(above, x)",
+    "f(x) = x isa Above", "f(x::Above) = x", "const C = [above]", "struct S\n x::Above\nend",
+    "struct S{T<:Above}\n x::T\nend",
+    "f(x) = :(1 + \$(above)(x))", "f(x) = Module_.g(x)", "f(x) = (y = 2; x -> above(x, y))",
+    "f(x; key = LIMIT) = x", "@marked f(x) = x",
+    "g(x) = x\nabove(x::Int) = g(x)", "f(x) = x + Generated()",
+    "\"Says what f is.\"\nf(x) = [above(y) for y in x]",
+    "module Sub\nusing ..P: above\nend")
     high = """
         above(x, y = 1) = x
         "A type."
@@ -267,7 +306,11 @@ end
 end
 
 @testset "no use: $use" for use in
-    ("f(above) = above", "f(x) = x.above", "f(x) = g(x; above = 1)\ng(x; above) = x", "f(x) = (above = x; above)", "f(x) = :above",
-     "f(x) = :(above(x))", "f(x) = \"above\"", "f(x) = [above for above in x]", "struct S\n above::Int\nend")
+                            ("f(above) = above", "f(x) = x.above",
+    "f(x) = g(x; above = 1)\ng(x; " *
+    "above) = x",
+    "f(x) = (above = x; above)", "f(x) = :above",
+    "f(x) = :(above(x))", "f(x) = \"above\"", "f(x) = [above for above in x]",
+    "struct S\n above::Int\nend")
     @test planted(use, "above(x) = x\nhigh(x) = f(x)") == []
 end

@@ -1,25 +1,29 @@
-# All tests, those of the files named (`julia test/runtests.jl rules/elementwise`), or every n-th file from the k-th on
-# (`--part k/n`).
+# All tests, those of the files named (`julia test/runtests.jl rules/elementwise`), or every n-th
+# file from the k-th on (`--part k/n`).
 
 push!(LOAD_PATH, joinpath(@__DIR__, ".."))
 include("support/harness.jl")
 
 """
-All files of tests, as paths without `.jl`: those of the folders, which are laid out as the sources are. In `support` are what tests share,
-and the tests of that."""
+All files of tests, as paths without `.jl`: those of the folders, which are laid out as the sources
+are. In `support` are what tests share, and the tests of that."""
 function test_files()
     found = String[]
     for (folder, _, files) in walkdir(@__DIR__), file in files
         path = replace(relpath(joinpath(folder, file), @__DIR__), '\\' => '/')
-        endswith(path, ".jl") && path != "runtests.jl" && (!startswith(path, "support/") || endswith(path, "_test.jl")) &&
+        endswith(path, ".jl") && path != "runtests.jl" &&
+            (!startswith(path, "support/") || endswith(path, "_test.jl")) &&
             push!(found, path[1:end-3])
     end
     sort!(found)
 end
 
 # Each file is a module of its own, which has what harness.jl defines and imports.
-const SHARED = [n for n in names(Main; all = true, imported = true)
-                if isdefined(Main, n) && !startswith(string(n), '#') && !(n in names(Core)) && n !== :Main]
+const SHARED = [
+    n for n in names(Main; all = true, imported = true)
+    if isdefined(Main, n) && !startswith(string(n), '#') && !(n in names(Core)) &&
+    n !== :Main
+]
 
 function include_apart(file)
     apart = Module(Symbol(replace(file, '/' => '_')))

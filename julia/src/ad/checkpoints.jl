@@ -13,15 +13,19 @@ function partial_eval_saving(p::Program, known::AbstractVector{Bool}, unknown_re
     isunknown(a) = a isa Var && a in unknown
     early, late, kept = Equation[], Equation[], Var[]
     for e in p.equations
-        first_half, second_half, more = partial_eval_saving(e.op, e, Bool[!isunknown(a) for a in e.inputs], depth)
+        first_half, second_half, more = partial_eval_saving(e.op, e,
+            Bool[!isunknown(a) for a in e.inputs], depth)
         computed = VarSet(v for f in first_half for v in f.outputs)
         union!(unknown, (v for v in e.outputs if !(v in computed)))
-        append!(early, first_half); append!(late, second_half); append!(kept, more)
+        append!(early, first_half)
+        append!(late, second_half)
+        append!(kept, more)
     end
     isknown = Bool[!isunknown(a) && !u for (a, u) in zip(p.outputs, unknown_results)]
     late = live_equations(late, p.outputs)
     kept = kept[used_inputs(Program(p.name, kept, late, p.outputs))]
     results = vcat(p.outputs[isknown], kept)
     early = Program(p.name, p.inputs[known], live_equations(early, results), results)
-    Split(copy_program(early), copy_program(Program(p.name, vcat(kept, p.inputs), late, p.outputs)), isknown, length(kept))
+    Split(copy_program(early), copy_program(Program(p.name, vcat(kept, p.inputs), late, p.outputs)),
+        isknown, length(kept))
 end

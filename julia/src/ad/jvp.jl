@@ -3,8 +3,8 @@
 """
     jvp(program, active = inexact inputs; instantiate = true) -> Program
 
-(x…, ẋ of the active inputs…) → (y…, ẏ of the inexact results…). Inexact results that do not depend on active
-inputs have explicit zero tangents."""
+(x…, ẋ of the active inputs…) → (y…, ẏ of the inexact results…). Inexact results that do not depend
+on active inputs have explicit zero tangents."""
 function jvp(p::Program, active::AbstractVector{Bool} = inexact(p.inputs))
     # Tangents that nothing uses go: those of a custom_vjp call could not even be computed.
     dce(forward(p, active, inexact(p.outputs))[1])
@@ -23,7 +23,8 @@ function forward(p::Program, active, wanted = nothing)
     tangents = Var[Var(aval(v)) for (v, a) in zip(p.inputs, active) if a]
     b, inputs = Builder(), fresh(p.inputs)
     y, ẏ = jvp_inline!(b, p, inputs, spread(active, tangents))
-    wanted === nothing || (ẏ = MaybeAtom[w ? instantiate(b, t, v) : t for (w, t, v) in zip(wanted, ẏ, y)])
+    wanted === nothing ||
+        (ẏ = MaybeAtom[w ? instantiate(b, t, v) : t for (w, t, v) in zip(wanted, ẏ, y)])
     has = Bool[t !== nothing for t in ẏ]
     results = Vector{Atom}(vcat(y, ẏ[has]))
     Program(string("jvp_", p.name), vcat(inputs, tangents), b.equations, results), has
@@ -34,7 +35,11 @@ function check_active(p::Program, active)
         throw(ProgramTypeError("$(length(active)) activities for $(length(p.inputs)) inputs"))
     for (k, (v, a)) in enumerate(zip(p.inputs, active))
         a && !isinexact(dtype(v)) &&
-            throw(NotDifferentiable("input $(k-1) of $(p.name) has type $(type_text(aval(v))); only float and complex inputs have tangents", ""))
+            throw(
+                NotDifferentiable(
+                    "input $(k-1) of $(p.name) has type $(type_text(aval(v))); " *
+                    "only float and complex inputs have tangents", "")
+            )
     end
 end
 

@@ -1,5 +1,6 @@
-# Partial evaluation: a Program split by what is known early and what only later. Here the residuals of
-# linearizations and VJPs are chosen: what the later half needs of the earlier one (`close_over!`).
+# Partial evaluation: a Program split by what is known early and what only later. Here the residuals
+# of linearizations and VJPs are chosen: what the later half needs of the earlier one
+# (`close_over!`).
 
 """
 A Program split in two: `known` maps the known inputs to the known results and the residuals,
@@ -16,12 +17,15 @@ end
 """
     partial_eval(program, known, unknown_results = none) -> Split
 
-Splits by the inputs marked in `known`. Results marked in `unknown_results` come out of the unknown Program
-in any case. What is cheap is no residual: the unknown Program repeats it."""
-function partial_eval(p::Program, known::AbstractVector{Bool}, unknown_results = falses(length(p.outputs)))
+Splits by the inputs marked in `known`. Results marked in `unknown_results` come out of the unknown
+Program in any case. What is cheap is no residual: the unknown Program repeats it."""
+function partial_eval(p::Program, known::AbstractVector{Bool},
+    unknown_results = falses(length(p.outputs)))
     early, late = split_equations(p, known)
     available = VarSet(v for (v, k) in zip(p.inputs, known) if k)
-    for e in early, v in e.outputs; push!(available, v); end
+    for e in early, v in e.outputs
+        push!(available, v)
+    end
     isearly(a) = a isa Literal || a in available
     isknown = Bool[isearly(a) && !u for (a, u) in zip(p.outputs, unknown_results)]
     late = live_equations(late, p.outputs[.!isknown])
@@ -46,7 +50,9 @@ function split_equations(p::Program, known)
         first_half, second_half = partial_eval(e.op, e, Bool[!isunknown(a) for a in e.inputs])
         append!(early, first_half)
         append!(late, second_half)
-        for s in second_half, v in s.outputs; push!(unknown, v); end
+        for s in second_half, v in s.outputs
+            push!(unknown, v)
+        end
     end
     early, late
 end
@@ -67,7 +73,9 @@ function close_over!(late, outputs, early, available)
         union!(seen, e.outputs)
         nothing
     end
-    for e in late; foreach(need, e.inputs); end
+    for e in late
+        foreach(need, e.inputs)
+    end
     foreach(need, outputs)
     vcat(copied, late), residuals
 end

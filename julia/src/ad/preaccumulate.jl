@@ -31,7 +31,9 @@ function preaccumulate(p::Program, tangents)
     with(p; equations = pass.builder.equations)
 end
 
-"A value that is `factor * base`; `equation` is the one that says so in the Program, if there is one."
+"""
+A value that is `factor * base`; `equation` is the one that says so in the
+Program, if there is one."""
 struct Multiple
     factor::Atom
     base::Var
@@ -57,15 +59,20 @@ write!(pass, a::Literal) = nothing
 function write!(pass, v::Var)
     m = pop!(pass.multiples, v, nothing)
     m === nothing && return
-    e = m.equation === nothing ? Equation(primitive(:mul), Atom[m.factor, m.base], [v], NO_ATTRIBUTES, pass.builder.source) : m.equation
+    e =
+        m.equation === nothing ?
+        Equation(primitive(:mul), Atom[m.factor, m.base], [v], NO_ATTRIBUTES,
+            pass.builder.source) : m.equation
     push!(pass.builder.equations, e)
     nothing
 end
 
-as_multiple(pass, v::Var) = get(() -> Multiple(Literal(one(dtype(v))), v, nothing), pass.multiples, v)
+as_multiple(pass, v::Var) =
+    get(() -> Multiple(Literal(one(dtype(v))), v, nothing), pass.multiples, v)
 
 "The result as a multiple of what its operand is a multiple of, or nothing."
-multiple(pass, e::Equation) = haskey(LITERAL_FACTORS, name(e.op)) && dtype(e.outputs[1]) in (Float32, Float64) ?
+multiple(pass, e::Equation) =
+    haskey(LITERAL_FACTORS, name(e.op)) && dtype(e.outputs[1]) in (Float32, Float64) ?
     multiple(Val(name(e.op)), pass, e, e.inputs...) : nothing
 
 function multiple(::Val{:neg}, pass, e, x)
@@ -82,7 +89,8 @@ function multiple(::Val{:div}, pass, e, x, y)
     isactive(pass, y) && return nothing
     m = as_multiple(pass, x)
     # Rather one division where the factor is known than one wherever it is applied.
-    y isa Var && isempty(shape(y)) && isone_literal(m.factor) && return Multiple(factor(pass, :div, m.factor, y), m.base, nothing)
+    y isa Var && isempty(shape(y)) && isone_literal(m.factor) &&
+        return Multiple(factor(pass, :div, m.factor, y), m.base, nothing)
     scaled_multiple(pass, e, m, factor(pass, :div, m.factor, y))
 end
 multiple(::Val{:add}, pass, e, x, y) = combined(:add, pass, e, x, y)
@@ -94,8 +102,10 @@ function combined(op, pass, e, x, y)
     Multiple(factor(pass, op, m.factor, n.factor), m.base, nothing)
 end
 
-scaled_multiple(pass, e, m::Multiple, k) = Multiple(k, m.base, any(a -> a isa Var && haskey(pass.multiples, a), e.inputs) ? nothing : e)
+scaled_multiple(pass, e, m::Multiple, k) =
+    Multiple(k, m.base, any(a -> a isa Var && haskey(pass.multiples, a), e.inputs) ? nothing : e)
 
-factor(pass, op::Symbol, x::Literal...) = Literal(convert(typeof(x[1].value), LITERAL_FACTORS[op](map(a -> a.value, x)...)))
+factor(pass, op::Symbol, x::Literal...) =
+    Literal(convert(typeof(x[1].value), LITERAL_FACTORS[op](map(a -> a.value, x)...)))
 factor(pass, op::Symbol, x::Atom...) = emit(pass.builder, op, x...)
 const LITERAL_FACTORS = (neg = -, mul = *, div = /, add = +, sub = -)

@@ -6,15 +6,21 @@
 (other inputs…, ȳ of the results marked in `cotangents`…) → (x̄ of the linear inputs…). The Program
 must be linear in the inputs marked in `linear` jointly, the others being fixed. Results not marked
 have zero cotangent."""
-function transpose(p::Program, linear::AbstractVector{Bool}, cotangents::AbstractVector{Bool} = trues(length(p.outputs)))
+function transpose(p::Program, linear::AbstractVector{Bool},
+    cotangents::AbstractVector{Bool} = trues(length(p.outputs)))
     length(linear) == length(p.inputs) && length(cotangents) == length(p.outputs) ||
-        throw(ProgramTypeError("transpose: the masks do not fit $(length(p.inputs)) inputs and $(length(p.outputs)) results"))
+        throw(
+            ProgramTypeError(
+                "transpose: the masks do not fit $(length(p.inputs)) inputs and " *
+                "$(length(p.outputs)) results"
+            )
+        )
     check_active(p, linear)
     b, known = Builder(), fresh(p.inputs[.!linear])
     ȳ = Var[Var(aval(a)) for a in p.outputs[cotangents]]
     x̄ = transpose_inline!(b, p, linear, known, spread(cotangents, ȳ))
     Program(string("transpose_", p.name), vcat(known, ȳ), b.equations,
-            Atom[instantiate(b, t, v) for (t, v) in zip(x̄, p.inputs[linear])])
+        Atom[instantiate(b, t, v) for (t, v) in zip(x̄, p.inputs[linear])])
 end
 
 """
@@ -36,7 +42,8 @@ function backward!(b::Builder, p::Program, residuals, ȳ)
     value = Environment(zip(p.inputs[1:n], residuals))
     cotangent = IdDict{Var,Atom}()
     isknown(a) = a isa Literal || haskey(value, a)
-    accumulate!(a, t) = a isa Var && t !== nothing && (cotangent[a] = add_maybe(b, get(cotangent, a, nothing), t))
+    accumulate!(a, t) =
+        a isa Var && t !== nothing && (cotangent[a] = add_maybe(b, get(cotangent, a, nothing), t))
     linear_part = Equation[]
     for e in p.equations        # cheap recomputations of known values stand in front of their uses
         all(isknown, e.inputs) ? recompute!(b, value, e) : push!(linear_part, e)

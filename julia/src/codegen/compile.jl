@@ -28,9 +28,10 @@ const STAGES = [
 ]
 
 """
-The definitions of a kernel's functions, the kernel itself last, and its workspace in bytes. `run(name,
-stage, x)` runs a stage."""
-kernel_code(p::Program, run = (name, stage, x) -> stage(x)) = foldl((x, (name, stage)) -> run(name, stage, x), STAGES; init = p)
+The definitions of a kernel's functions, the kernel itself last, and its workspace in bytes.
+`run(name, stage, x)` runs a stage."""
+kernel_code(p::Program, run = (name, stage, x) -> stage(x)) =
+    foldl((x, (name, stage)) -> run(name, stage, x), STAGES; init = p)
 
 """
     compile(program) -> Kernel
@@ -49,7 +50,8 @@ function load(definitions)
     Core.eval(Kernels, :(@cfunction($f, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
 end
 
-call_kernel(kernel::Ptr{Cvoid}, operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}}, pool::Ptr{Cvoid})::Cint =
+call_kernel(kernel::Ptr{Cvoid}, operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}},
+    pool::Ptr{Cvoid})::Cint =
     ccall(kernel, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}), operands, results, pool)
 
 """
@@ -64,7 +66,8 @@ function run(k::Kernel, p::Program, x)
     pointers = [Ptr{Cvoid}(pointer(b)) for b in structs]
     GC.@preserve buffers structs pointers begin
         n = length(x)
-        call_kernel(k.pointer, pointer(pointers), pointer(pointers) + n * sizeof(Ptr{Cvoid}), C_NULL) == 0 || throw(OutOfMemoryError())
+        call_kernel(k.pointer, pointer(pointers), pointer(pointers) + n * sizeof(Ptr{Cvoid}),
+            C_NULL) == 0 || throw(OutOfMemoryError())
     end
     y
 end

@@ -20,18 +20,22 @@ throws."""
 function explain(p::Program)
     notes, times = PlanNotes(), Tuple{Symbol,Float64,String}[]
     function run_pass(pass, q)
-        timed!(times, pass.name, pass.run, q; remark = y -> "$(count_equations(q)) → $(count_equations(y)) equations")
+        timed!(times, pass.name, pass.run, q;
+            remark = y -> "$(count_equations(q)) → $(count_equations(y)) equations")
     end
     function run_stage(name, stage, x)
         name === :prepare && return run_passes(NATIVE_PASSES, x, run_pass)
         timed!(times, name, name === :lower ? q -> lower(q; notes = notes) : stage, x)
     end
     definitions, workspace = kernel_code(p, run_stage)
-    timed!(times, :machine_code, load, definitions; remark = _ -> counted(length(definitions), "function"))
+    timed!(times, :machine_code, load, definitions;
+        remark = _ -> counted(length(definitions), "function"))
     sprint() do io
-        println(io, p.name, ": ", amount(workspace), " of workspace, compiled in ", milliseconds(sum(t[2] for t in times)))
+        println(io, p.name, ": ", amount(workspace), " of workspace, compiled in ",
+            milliseconds(sum(t[2] for t in times)))
         for (stage, seconds, remark) in times
-            println(io, rstrip(string("  ", rpad(stage, 18), lpad(milliseconds(seconds), 9), "  ", remark)))
+            println(io,
+                rstrip(string("  ", rpad(stage, 18), lpad(milliseconds(seconds), 9), "  ", remark)))
         end
         println(io)
         write_plan(io, notes.entries)
@@ -46,10 +50,14 @@ function timed!(times, name, f, x; remark = y -> "")
     push!(times, (name, seconds, remark(y)))
     y
 end
-milliseconds(seconds) = string(round(1000seconds; digits = seconds < 0.01 ? 1 : 0) |> trimmed, " ms")
+milliseconds(seconds) =
+    string(round(1000seconds; digits = seconds < 0.01 ? 1 : 0) |> trimmed, " ms")
 trimmed(x) = isinteger(x) ? string(Int(x)) : string(x)
 counted(n, what) = "$n $what$(n == 1 ? "" : "s")"
-amount(n) = n < 1024 ? "$n B" : n < 1024^2 ? "$(trimmed(round(n / 1024; digits = 1))) KiB" : "$(trimmed(round(n / 1024^2; digits = 1))) MiB"
+amount(n) =
+    n < 1024 ? "$n B" :
+    n < 1024^2 ? "$(trimmed(round(n / 1024; digits = 1))) KiB" :
+    "$(trimmed(round(n / 1024^2; digits = 1))) MiB"
 type_text(a::Atom) = sprint(write_type, aval(a))
 
 # ---- the plan
@@ -65,7 +73,9 @@ function write_plan(io, entries)
             k += 1
         elseif entry isa ScalarStage
             stop = k
-            while stop < length(entries) && entries[stop+1][2] isa ScalarStage; stop += 1; end
+            while stop < length(entries) && entries[stop+1][2] isa ScalarStage
+                stop += 1
+            end
             indented(io, depth, counted(stop - k + 1, "number"))
             write_sources(io, depth + 1, [x.equation for (_, x) in entries[k:stop]])
             k = stop + 1
@@ -86,9 +96,15 @@ indented(io, depth, text) = println(io, "  "^depth, text)
 function write_memory(io, plan::Plan, depth)
     kept = sort!(collect(plan.memory); by = pair -> -bytes(aval(pair[1])))
     for (v, reason) in kept
-        haskey(plan.producer, v) && isfusable(plan.producer[v].op, plan.producer[v]) && !isscalar(v) || continue
+        haskey(plan.producer, v) && isfusable(plan.producer[v].op, plan.producer[v]) &&
+            !isscalar(v) || continue
         asks = reason.by === nothing ? "" : " " * told(reason.by)
-        indented(io, depth, "array $(type_text(v)), $(amount(bytes(aval(v)))), of $(told(plan.producer[v])): $(REASONS[reason.kind])$asks")
+        indented(
+            io,
+            depth,
+            "array $(type_text(v)), $(amount(bytes(aval(v)))), of " *
+            "$(told(plan.producer[v])): $(REASONS[reason.kind])$asks"
+        )
     end
 end
 
@@ -96,20 +112,33 @@ function write_stage(io, stage::NestStage, plan, loops, depth)
     made, leaves = fused_equations(stage, plan)
     chunks = reduce(max, Int[l.chunks for l in loops]; init = 1)
     how = chunks > 1 ? ", in $chunks chunks for threads" : ""
-    indented(io, depth, "loop nest $(join(stage.domain, '×'))$how: reads $(traffic(leaves)), writes $(traffic(v for (v, _) in stage.roots))")
+    indented(
+        io,
+        depth,
+        "loop nest $(join(stage.domain, '×'))$how: reads $(traffic(leaves)), " *
+        "writes $(traffic(v for (v, _) in stage.roots))"
+    )
     write_sources(io, depth + 1, made)
 end
 function write_stage(io, stage::OwnStage, plan, loops, depth)
     e = stage.equation
     results = join((type_text(v) for v in e.outputs), ", ")
     trips = e.op isa Scan ? ", $(e[:length]) trips" : ""
-    indented(io, depth, "$(told(e))$trips → $results: reads $(traffic(unique(a for a in e.inputs if a isa Var))), writes $(traffic(e.outputs))")
+    indented(
+        io,
+        depth,
+        "$(told(e))$trips → $results: reads " *
+        "$(traffic(unique(a for a in e.inputs if a isa Var))), " *
+        "writes $(traffic(e.outputs))"
+    )
 end
 
 traffic(atoms) = amount(sum(Int[bytes(aval(a)) for a in atoms]))
 told(e::Equation) = isempty(e.source) ? string(name(e.op)) : "$(name(e.op)) ($(e.source))"
 
-"The equations whose elements a nest computes, in the order of the operands, and the arrays in memory that it reads."
+"""
+The equations whose elements a nest computes, in the order of the operands, and the arrays in
+memory that it reads."""
 function fused_equations(stage::NestStage, plan::Plan)
     made, leaves, seen = Equation[], Var[], VarSet()
     function visit(a)
@@ -138,7 +167,8 @@ function write_sources(io, depth, equations)
         push!(get!(() -> String[], lines, e.source), string(name(e.op)))
     end
     for source in order
-        indented(io, depth, string(isempty(source) ? "(no source)" : source, ": ", run_lengths(lines[source])))
+        indented(io, depth,
+            string(isempty(source) ? "(no source)" : source, ": ", run_lengths(lines[source])))
     end
 end
 
@@ -146,7 +176,9 @@ end
 function run_lengths(words)
     parts, k = String[], 1
     while k <= length(words)
-        n = something(findfirst(!=(words[k]), view(words, k:length(words))), length(words) - k + 2) - 1
+        n =
+            something(findfirst(!=(words[k]), view(words, k:length(words))),
+                length(words) - k + 2) - 1
         push!(parts, n == 1 ? words[k] : "$(words[k])×$n")
         k += n
     end

@@ -24,7 +24,8 @@ function batched_port(type::TensorType, sizes, batched)
     end
     Port(type, batched, steps)
 end
-whole_type(p::Port, b::Batch) = TensorType(p.type.dtype, Dim[b.sizes[p.batched]..., p.type.shape...])
+whole_type(p::Port, b::Batch) =
+    TensorType(p.type.dtype, Dim[b.sizes[p.batched]..., p.type.shape...])
 
 """
 A derivative of a Program on addresses of row-major arrays, for each item of a batch; `W` at a time,
@@ -45,12 +46,14 @@ struct Derived{W,R,I,L,O}
     batch::Batch
 end
 Derived{W}(run, operands, linear, results, batch) where {W} =
-    Derived{W,typeof(run),length(operands),length(linear),length(results)}(run, operands, linear, results, batch)
+    Derived{W,typeof(run),length(operands),length(linear),length(results)}(run, operands, linear,
+        results, batch)
 
 "How often Enzyme's code has run: once for as many items as it takes together."
 const PASSES = Threads.Atomic{Int}(0)
 
-function run!(d::Derived{W}, operands::Tuple, linear::Tuple, results::Tuple, pool::Ptr{Cvoid}) where {W}
+function run!(d::Derived{W}, operands::Tuple, linear::Tuple, results::Tuple,
+    pool::Ptr{Cvoid}) where {W}
     b = d.batch
     own = map(!, b.directions)
     directions = prod(b.sizes[b.directions])
@@ -58,10 +61,11 @@ function run!(d::Derived{W}, operands::Tuple, linear::Tuple, results::Tuple, poo
         # the last ones are as many as the others, and overlap with these
         lanes = ntuple(l -> min(first, directions - W) + l - 1, Val(W))
         at(p, address) = Ptr{Cvoid}(address + place(p.steps, b.sizes, own, item))
-        each_lane(p, address) = map(k -> at(p, address) + place(p.steps, b.sizes, b.directions, k), lanes)
+        each_lane(p, address) =
+            map(k -> at(p, address) + place(p.steps, b.sizes, b.directions, k), lanes)
         Threads.atomic_add!(PASSES, 1)
         d.run(Functions.each(at, d.operands, operands), Functions.each(each_lane, d.linear, linear),
-              Functions.each(each_lane, d.results, results), pool)
+            Functions.each(each_lane, d.results, results), pool)
     end
 end
 "The bytes to an item, numbered along some of the axes."
@@ -97,15 +101,18 @@ function Derived(p::Program, mode::Mode, active, sizes, batched_axes)
     batched_axes = collect(Iterators.take(batched_axes, n + length(linear)))
     batch = Batch(sizes, [!any(m -> m[k], batched_axes[1:n]) for k in eachindex(sizes)])
     W = lanes_for(prod(sizes[batch.directions]))
-    run = Functions.by_enzyme(() -> Base.invokelatest(differentiated, p, mode, active, W); others = Functions.EnzymeFailed)
-    ports(atoms, batched_axes) = Tuple(batched_port(aval(a), sizes, m) for (a, m) in zip(atoms, batched_axes))
+    run = Functions.by_enzyme(() -> Base.invokelatest(differentiated, p, mode, active, W);
+        others = Functions.EnzymeFailed)
+    ports(atoms, batched_axes) =
+        Tuple(batched_port(aval(a), sizes, m) for (a, m) in zip(atoms, batched_axes))
     Derived{W}(run, ports(p.inputs, batched_axes[1:n]), ports(linear, batched_axes[n+1:end]),
-               ports(derivative_results(p, mode, active), Iterators.repeated(trues(length(sizes)))), batch)
+        ports(derivative_results(p, mode, active), Iterators.repeated(trues(length(sizes)))), batch)
 end
 
 # ---- XLA's calls, which use Julia's heap: XLA's threads become Julia's meanwhile (Julia 1.9)
 
-@noinline function handle(frame::Ptr{FFI.FFICallFrame}, descriptor::Ptr{FFI.Descriptor}, derived::Derived)::Ptr{Cvoid}
+@noinline function handle(frame::Ptr{FFI.FFICallFrame}, descriptor::Ptr{FFI.Descriptor},
+    derived::Derived)::Ptr{Cvoid}
     f, d = unsafe_load(frame), unsafe_load(descriptor)
     FFI.answer_metadata(f.extensions) && return C_NULL
     f.stage == FFI.EXECUTE_STAGE || return C_NULL
@@ -115,15 +122,17 @@ end
     FFI.ask_for_large_pages(f.results, d.bytes, d.results)
     text = nothing
     try
-        run!(derived, addresses(f.operands, derived.operands), addresses(f.operands, derived.linear, length(derived.operands)),
-             addresses(f.results, derived.results), Ptr{Cvoid}(frame))
+        run!(derived, addresses(f.operands, derived.operands),
+            addresses(f.operands, derived.linear, length(derived.operands)),
+            addresses(f.results, derived.results), Ptr{Cvoid}(frame))
     catch e
         text = Base.invokelatest(Functions.error_text, e, catch_backtrace())::String
     end
     FFI.leave_gate()
     Functions.failure(f.api, text)
 end
-addresses(list::FFI.FFIList, ports::NTuple{N,Port}, before = 0) where {N} = ntuple(k -> UInt(FFI.ffi_buffer(list, before + k).data), Val(N))
+addresses(list::FFI.FFIList, ports::NTuple{N,Port}, before = 0) where {N} =
+    ntuple(k -> UInt(FFI.ffi_buffer(list, before + k).data), Val(N))
 
 "By what they are derivatives of: XLA may call a target as long as the process lives."
 const DERIVED_HANDLERS = Dict{String,UInt}()
@@ -138,7 +147,8 @@ function derived_handler(make, key::AbstractString, name::AbstractString)
         # All is compiled before XLA may call: its threads' stacks are small, and Enzyme compiles
         # one function at a time.
         Functions.by_enzyme(others = Functions.EnzymeFailed) do
-            Base.invokelatest(precompile, handle, (Ptr{FFI.FFICallFrame}, Ptr{FFI.Descriptor}, typeof(d)))
+            Base.invokelatest(precompile, handle,
+                (Ptr{FFI.FFICallFrame}, Ptr{FFI.Descriptor}, typeof(d)))
         end
         UInt(Core.eval(Kernels, :(@cfunction($f, Ptr{Cvoid}, (Ptr{$(FFI.FFICallFrame)},)))))
     end
@@ -146,10 +156,13 @@ end
 
 function derived_descriptor(d::Derived, name)
     types = TensorType[whole_type(p, d.batch) for p in (d.operands..., d.linear..., d.results...)]
-    numbers = Int64[n for t in types for n in (FFI.XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
+    numbers = Int64[n for t in types
+          for n in (FFI.XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
     words = String(name)
     operands = length(d.operands) + length(d.linear)
     sizes = Int64[bytes(t) for t in types[operands+1:end]]
-    FFI.kept(FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(sizes), FFI.kept(numbers), FFI.kept(sizes), FFI.kept(codeunits(words)),
-                                           sizeof(words))])
+    FFI.kept(
+        FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(sizes), FFI.kept(numbers),
+            FFI.kept(sizes), FFI.kept(codeunits(words)), sizeof(words))]
+    )
 end

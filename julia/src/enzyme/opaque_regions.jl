@@ -23,7 +23,8 @@ name(::OpaqueRegion) = :opaque_region
 """
 Kernels of a part with `I` operands and `O` results: of its value, and of one derivative.
 
-- reverse: (x…, cotangents of the inexact results…, x̄…) → x̄ with what comes from these results added, for the active operands
+- reverse: (x…, cotangents of the inexact results…, x̄…) → x̄ with what comes from these results
+  added, for the active operands
 - forward: (x…, tangents of the active operands…) → tangents of the inexact results
 """
 struct RegionKernels{M<:Mode,I,O}
@@ -40,7 +41,8 @@ function RegionKernels(p::Program, mode::Mode, active)
     sizes_(atoms) = Tuple(Int[bytes(aval(a)) for a in atoms])
     known = any(masks[1]) && any(masks[2])
     code = known ? NativeCode(compile(region_derivative(p, mode, active))) : NativeCode(C_NULL, 0)
-    RegionKernels{typeof(mode),length(p.inputs),length(p.outputs)}(NativeCode(compile(p)), code, sizes_(p.inputs), sizes_(p.outputs), masks...)
+    RegionKernels{typeof(mode),length(p.inputs),length(p.outputs)}(NativeCode(compile(p)), code,
+        sizes_(p.inputs), sizes_(p.outputs), masks...)
 end
 
 function region_derivative(p::Program, ::ForwardMode, active)
@@ -63,7 +65,8 @@ function region_derivative(p::Program, ::ReverseMode, active)
     x̄ = Atom[conjugate(b, v) for v in x̄]
     o = optimize(Program(string("vjp_", p.name), vcat(x, given), b.equations, x̄))
     b, inputs = Builder(), fresh(o.inputs)
-    Program(o.name, vcat(inputs, sums), b.equations, Atom[emit(b, :add, s, v) for (s, v) in zip(sums, inline!(b, o, inputs))])
+    Program(o.name, vcat(inputs, sums), b.equations,
+        Atom[emit(b, :add, s, v) for (s, v) in zip(sums, inline!(b, o, inputs))])
 end
 conjugate(b, v) = dtype(v) <: Complex ? emit(b, :conj, v) : v
 
@@ -73,10 +76,13 @@ conjugate(b, v) = dtype(v) <: Complex ? emit(b, :conj, v) : v
 function opaque_regions(p::Program, mode::Mode, active)
     equations, run = Equation[], Equation[]
     later, active_vars = uses_after(p), VarSet(p.inputs[active])
-    flush!(k) = isempty(run) || (push!(equations, opaque_region(p, copy(run), later[k], mode, active_vars)); empty!(run))
+    flush!(k) =
+        isempty(run) ||
+        (push!(equations, opaque_region(p, copy(run), later[k], mode, active_vars)); empty!(run))
     for (k, e) in enumerate(p.equations)
         check_cancelled()
-        any(a -> a in active_vars, e.inputs) && union!(active_vars, (v for v in e.outputs if isinexact(dtype(v))))
+        any(a -> a in active_vars, e.inputs) &&
+            union!(active_vars, (v for v in e.outputs if isinexact(dtype(v))))
         if isopaque(e.op, e)
             push!(run, e)
         else
@@ -89,7 +95,8 @@ function opaque_regions(p::Program, mode::Mode, active)
 end
 
 "In bodies all that is inexact is active."
-bodies_with_regions(e::Equation, mode) = with(e; attrs = Attributes(k => with_regions(v, mode) for (k, v) in e.attrs))
+bodies_with_regions(e::Equation, mode) =
+    with(e; attrs = Attributes(k => with_regions(v, mode) for (k, v) in e.attrs))
 with_regions(v, mode) = v
 with_regions(p::Program, mode) = opaque_regions(p, mode, inexact(p.inputs))
 with_regions(ps::Vector{Program}, mode) = Program[with_regions(p, mode) for p in ps]
@@ -110,25 +117,36 @@ function opaque_region(p, run, later, mode, active_vars)
     outputs = [v for e in run for v in e.outputs if v in later]
     body = Program(string(p.name, "_part"), Vector{Var}(inputs), run, Vector{Atom}(outputs))
     kernels = RegionKernels(body, mode, Bool[v in active_vars for v in inputs])
-    Equation(OpaqueRegion(), Vector{Atom}(inputs), Vector{Var}(outputs), Attributes(:kernels => kernels), run[1].source)
+    Equation(OpaqueRegion(), Vector{Atom}(inputs), Vector{Var}(outputs),
+        Attributes(:kernels => kernels), run[1].source)
 end
 
 isopaque(op::Union{Scan,While,Cond,Remat,OptimizationBarrier,Saveable}, e) = false
-const Plain = Union{BroadcastInDim,Squeeze,Permute,Rev,Slice,DynamicSlice,SplitAxis,Iota,Reshape,Concatenate,DynamicUpdateSlice,Constant,
-                    ReduceSum}
+const Plain =
+    Union{BroadcastInDim,Squeeze,Permute,Rev,Slice,DynamicSlice,SplitAxis,Iota,Reshape,Concatenate,
+        DynamicUpdateSlice,Constant,
+        ReduceSum}
 isopaque(op::Plain, e) = is_large(e) || !are_plain(e)
 # Beyond a size these are calls of BLAS.
 isopaque(op::DotGeneral, e) =
-    is_large(e) || !are_plain(e) || size_of(shape(e.outputs[1])) * extent(e.inputs[1], e[:lhs_contract]) > SMALL_PRODUCT
-isopaque(op::Elementwise, e) = is_large(e) || !are_plain(e) || !(name(op) in PLAIN_NAMES || hasderivative(kernel(op, e.attrs)))
+    is_large(e) || !are_plain(e) ||
+    size_of(shape(e.outputs[1])) * extent(e.inputs[1], e[:lhs_contract]) > SMALL_PRODUCT
+isopaque(op::Elementwise, e) =
+    is_large(e) || !are_plain(e) || !(name(op) in PLAIN_NAMES || hasderivative(kernel(op, e.attrs)))
 
-is_large(e::Equation) = any(a -> size_of(shape(a)) > LARGE_ARRAY, e.inputs) || any(v -> size_of(shape(v)) > LARGE_ARRAY, e.outputs)
-const PLAIN_DTYPES = (Float32, Float64, Bool, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64)
-are_plain(e::Equation) = all(a -> dtype(a) in PLAIN_DTYPES, e.inputs) && all(v -> dtype(v) in PLAIN_DTYPES, e.outputs)
+is_large(e::Equation) =
+    any(a -> size_of(shape(a)) > LARGE_ARRAY, e.inputs) ||
+    any(v -> size_of(shape(v)) > LARGE_ARRAY, e.outputs)
+const PLAIN_DTYPES = (Float32, Float64, Bool, Int8, Int16, Int32, Int64, UInt8, UInt16,
+    UInt32, UInt64)
+are_plain(e::Equation) =
+    all(a -> dtype(a) in PLAIN_DTYPES, e.inputs) && all(v -> dtype(v) in PLAIN_DTYPES, e.outputs)
 "Arithmetic that Enzyme differentiates by itself. Not `stop_gradient`, which is an identity to it."
-const PLAIN_NAMES = (:add, :sub, :mul, :div, :neg, :square, :integer_pow, :eq, :ne, :lt, :le, :gt, :ge, :and, :or, :not, :xor, :select_n,
-                     :floor, :ceil, :is_finite, :convert_element_type, :copy)
-holds_opaque_regions(p::Program) = any(e -> e.op isa OpaqueRegion || any(holds_opaque_regions, bodies(e)), p.equations)
+const PLAIN_NAMES = (:add, :sub, :mul, :div, :neg, :square, :integer_pow, :eq, :ne, :lt, :le, :gt,
+    :ge, :and, :or, :not, :xor, :select_n, :floor, :ceil, :is_finite, :convert_element_type,
+    :copy)
+holds_opaque_regions(p::Program) =
+    any(e -> e.op isa OpaqueRegion || any(holds_opaque_regions, bodies(e)), p.equations)
 
 # ---- calling
 
@@ -138,13 +156,18 @@ function emit_step!(::OpaqueRegion, s::Frame, e)
     emit_code!(s.generator, :($(call_region)($(e[:kernels]), $POOL, $(x...), $(y...))))
 end
 
-"Runs an opaque region on addresses of its operands and results. Enzyme has rules for this function."
-@noinline function call_region(l::RegionKernels{M,I,O}, pool::Ptr{Cvoid}, addresses::Vararg{Ptr,N}) where {M,I,O,N}
+"""
+Runs an opaque region on addresses of its operands and results. Enzyme has rules
+for this function."""
+@noinline function call_region(l::RegionKernels{M,I,O}, pool::Ptr{Cvoid},
+    addresses::Vararg{Ptr,N}) where {M,I,O,N}
     plain = map(Ptr{Cvoid}, addresses)
     call_native(l.value, pool, plain[1:I], plain[I+1:N])
 end
 
-"Calls native code on the addresses of its operands and results, with a workspace for the time of the call."
+"""
+Calls native code on the addresses of its operands and results, with a workspace for the
+time of the call."""
 function call_native(code::NativeCode, pool::Ptr{Cvoid}, operands::Tuple, results::Tuple)
     # what XLA hands to a kernel: pointers to buffers, of which it reads the data's address
     all_, stride = (operands..., results...), DATA_OFFSET + sizeof(Ptr)

@@ -22,14 +22,17 @@ function partials_program(op::Elementwise, types)
     function partial(k)
         isinexact(types[k]) || return Literal(zero(T))
         op.tangents isa Tuple && op.tangents[k] === no_rule && return nothing
-        one_ = Union{Traced,Nothing}[j == k ? literal(yx[1+j], 1) : nothing for j in eachindex(types)]
+        one_ = Union{Traced,Nothing}[j == k ? literal(yx[1+j], 1) : nothing
+                              for j in eachindex(types)]
         ẏ = tangent(op, op.tangents, e, one_, yx)
         ẏ === nothing ? Literal(zero(T)) : ẏ.atom
     end
     found = map(partial, eachindex(types))
-    any(a -> a === nothing, found) ? nothing : dce(Program("partials", x, b.equations, Vector{Atom}(found)))
+    any(a -> a === nothing, found) ? nothing :
+    dce(Program("partials", x, b.equations, Vector{Atom}(found)))
 end
-only_equation(b::Builder) = (length(b.equations) == 1 || error("expected one equation"); b.equations[1])
+only_equation(b::Builder) =
+    (length(b.equations) == 1 || error("expected one equation"); b.equations[1])
 
 """
 The body of a method of `partials`. `form(f, atom)`: the function to call in the place of the kernel
@@ -48,16 +51,22 @@ function partials_body(p::Program, x::Vector{Symbol}, form)
 end
 
 function define_partials(op::Elementwise, types)
-    op.attributes === () && length(types) == op.arity && with_dtypes(op.accepts, map(T -> TensorType(T, Dim[]), types), NO_ATTRIBUTES) || return
+    op.attributes === () && length(types) == op.arity &&
+        with_dtypes(op.accepts, map(T -> TensorType(T, Dim[]), types), NO_ATTRIBUTES) || return
     p = partials_program(op, types)
-    p !== nothing && all(e -> e.op isa Elementwise, p.equations) && all(a -> dtype(a) === types[1], p.outputs) || return
+    p !== nothing && all(e -> e.op isa Elementwise, p.equations) &&
+        all(a -> dtype(a) === types[1], p.outputs) || return
     x = Symbol[Symbol(:x, k) for k in eachindex(types)]
-    method(f, form) = @eval @inline partials(::$(typeof(f)), $((:($v::$T) for (v, T) in zip(x, types))...)) = $(partials_body(p, x, form))
+    method(f, form) =
+        @eval @inline partials(::$(typeof(f)), $((:($v::$T) for (v, T) in zip(x, types))...)) =
+            $(partials_body(p, x, form))
     f = kernel(op, NO_ATTRIBUTES)
     method(f, (g, a) -> g)
     # The form for ordinary arguments has the derivative in the same form.
     fast = length(types) == 1 ? fast_form(f, types[1]) : nothing
-    fast === nothing || method(fast[1], (g, a) -> a === p.inputs[1] ? something(fast_form(g, types[1]), (g,))[1] : g)
+    fast === nothing ||
+        method(fast[1],
+            (g, a) -> a === p.inputs[1] ? something(fast_form(g, types[1]), (g,))[1] : g)
 end
 
 for op in values(PRIMITIVES), T in (Float32, Float64)

@@ -23,20 +23,31 @@ function plain_function(p::Program, mode::Mode, active = inexact(p.inputs); seve
     g = Generator(length(flat.outputs); target = DifferentiableTarget())
     inputs = Storage[plain_operand!(g, v, Symbol(:x, k)) for (k, v) in enumerate(flat.inputs)]
     places = [Symbol(:y, k) for k in eachindex(flat.outputs)]
-    targets = [isscalar(a) ? nothing : Memory(y, aval(a), true) for (a, y) in zip(flat.outputs, places)]
+    targets = [isscalar(a) ? nothing : Memory(y, aval(a), true)
+     for (a, y) in zip(flat.outputs, places)]
     results = emit_program!(g, flat, inputs, targets)
     for (a, y, r) in zip(flat.outputs, places, results)
-        isscalar(a) && emit_code!(g, :($(unsafe_store!)($y, $(stored)($(dtype(a)), $(r isa Register ? r.symbol : r)))))
+        isscalar(a) &&
+            emit_code!(g,
+                :($(unsafe_store!)($y, $(stored)($(dtype(a)), $(r isa Register ? r.symbol : r)))))
     end
     known = several && mode isa ReverseMode ? by_way_of_memory!(g) : Known
     scratch = [T for T in DTYPES_IN_ORDER if haskey(g.types, scratch_base(T))]
-    arguments = vcat([:($x::Ptr{$(dtype(v))}) for (x, v) in zip((Symbol(:x, k) for k in eachindex(flat.inputs)), flat.inputs)],
-                     [:($y::Ptr{$(dtype(a))}) for (y, a) in zip(places, flat.outputs)],
-                     [:($(scratch_base(T))::Ptr{$T}) for T in scratch], :($POOL::Ptr{Cvoid}))
-    f = Core.eval(Kernels, :(function $(Symbol(:plain_, p.name, :_, COUNT[] += 1))($(arguments...))
-        $(map(ex -> named(ex, known), g.code)...)
-        nothing
-    end))
+    arguments = vcat(
+        [
+            :($x::Ptr{$(dtype(v))})
+            for (x, v) in zip((Symbol(:x, k) for k in eachindex(flat.inputs)),
+                flat.inputs)
+        ],
+        [:($y::Ptr{$(dtype(a))}) for (y, a) in zip(places, flat.outputs)],
+        [:($(scratch_base(T))::Ptr{$T}) for T in scratch], :($POOL::Ptr{Cvoid}))
+    f = Core.eval(
+        Kernels,
+        :(function $(Symbol(:plain_, p.name, :_, COUNT[] += 1))($(arguments...))
+            $(map(ex -> named(ex, known), g.code)...)
+            nothing
+        end)
+    )
     PlainFunction(f, scratch, g.arena.peak, holds_opaque_regions(parts))
 end
 
@@ -90,7 +101,8 @@ place(k::ByMemory, ::Float64) = k.places[2]
 place(k::ByMemory, x) = nothing
 
 "Writes a function's value. Enzyme has rules for this."
-@noinline into!(p::Ptr{T}, f::F, x::Vararg{Any,N}) where {T,F,N} = (unsafe_store!(p, f(x...)::T); nothing)
+@noinline into!(p::Ptr{T}, f::F, x::Vararg{Any,N}) where {T,F,N} =
+    (unsafe_store!(p, f(x...)::T); nothing)
 
 function by_way_of_memory!(g::Generator)
     places = map((Float32, Float64)) do T
@@ -105,4 +117,5 @@ end
 named(ex, known) = ex
 named(ex::Expr, known) = Expr(ex.head, map(e -> named(e, known), ex.args)...)
 named(f::Function, known) = hasderivative(f) ? known(f) : f
-named(e::Versioned, known) = :($Versioned($(named(e.f, known)), $(named(e.fast, known)), $(limit(e))))
+named(e::Versioned, known) =
+    :($Versioned($(named(e.f, known)), $(named(e.fast, known)), $(limit(e))))

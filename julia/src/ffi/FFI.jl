@@ -1,7 +1,8 @@
 """
 XLA's foreign function interface: native kernels as its targets, and its threads for them.
 
-What runs when XLA calls stays off Julia's heap and throws nothing, since XLA's threads are not Julia's.
+What runs when XLA calls stays off Julia's heap and throws nothing, since XLA's
+threads are not Julia's.
 """
 module FFI
 

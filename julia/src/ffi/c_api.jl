@@ -136,5 +136,8 @@ end
 
 "XLA's number of an element type (xla_data.proto, PrimitiveType)."
 const XLA_DTYPE = IdDict{DataType,Int64}(
-    Bool => 1, Int8 => 2, Int16 => 3, Int32 => 4, Int64 => 5, UInt8 => 6, UInt16 => 7, UInt32 => 8, UInt64 => 9,
-    Float16 => 10, Float32 => 11, Float64 => 12, ComplexF32 => 15, BFloat16 => 16, ComplexF64 => 18)
+    Bool => 1, Int8 => 2, Int16 => 3, Int32 => 4, Int64 => 5, UInt8 => 6, UInt16 => 7,
+    UInt32 => 8,
+    UInt64 => 9,
+    Float16 => 10, Float32 => 11, Float64 => 12, ComplexF32 => 15, BFloat16 => 16,
+    ComplexF64 => 18)

@@ -1,4 +1,5 @@
-# The end of the process: kernels that run finish before Julia's exit hooks are done, and none begins after.
+# The end of the process: kernels that run finish before Julia's exit hooks are done,
+# and none begins after.
 
 mutable struct Gate
     running::Int64

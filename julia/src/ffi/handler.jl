@@ -2,7 +2,9 @@
 # and no dispatch: pointers, numbers and C functions only, all the way down (tests read its LLVM
 # code).
 
-"All that a call needs of a kernel, in C's memory, for ever: XLA may call it as long as the process lives."
+"""
+All that a call needs of a kernel, in C's memory, for ever: XLA may call it as long as
+the process lives."""
 struct Descriptor
     kernel::Ptr{Cvoid}
     operands::Int64
@@ -13,9 +15,11 @@ struct Descriptor
     name_size::Int64
 end
 
-@noinline handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid} = handle_behind(this_gate(), frame, descriptor)
+@noinline handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid} =
+    handle_behind(this_gate(), frame, descriptor)
 "For kernels behind this gate."
-function handle_behind(gate::Ptr{Gate}, frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid}
+function handle_behind(gate::Ptr{Gate}, frame::Ptr{FFICallFrame},
+    descriptor::Ptr{Descriptor})::Ptr{Cvoid}
     f, d = unsafe_load(frame), unsafe_load(descriptor)
     answer_metadata(f.extensions) && return C_NULL
     f.stage == EXECUTE_STAGE || return C_NULL
@@ -30,12 +34,15 @@ end
 
 @inline run_kernel(kernel::Ptr{Cvoid}, operands, results, frame)::Cint =
     kernel == C_NULL ? Cint(0) :
-    ccall(kernel, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), operands, results, frame)
+    ccall(kernel, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), operands,
+        results, frame)
 
 "The error of a call whose operands or results are not those of the descriptor."
 @inline function misfit(f::FFICallFrame, d::Descriptor)::Ptr{Cvoid}
-    f.operands.size == d.operands || return miscounted(f.api, d, f.operands.size, d.operands, "operands")
-    f.results.size == d.results || return miscounted(f.api, d, f.results.size, d.results, "results, its workspace included,")
+    f.operands.size == d.operands ||
+        return miscounted(f.api, d, f.operands.size, d.operands, "operands")
+    f.results.size == d.results ||
+        return miscounted(f.api, d, f.results.size, d.results, "results, its workspace included,")
     at = d.types
     for i in 1:d.operands
         fits(f.operands, i, at) || return mismatch(f.api, d, "operand ", i, f.operands, at)
@@ -54,7 +61,8 @@ function answer_metadata(extension::Ptr{FFIExtension})
         if unsafe_load(extension).type == METADATA_EXTENSION
             place = unsafe_load(Ptr{FFIMetadataExtension}(extension)).metadata
             old = unsafe_load(place)
-            version = FFIApiVersion(old.version.struct_size, old.version.extensions, API_MAJOR, API_MINOR)
+            version = FFIApiVersion(old.version.struct_size, old.version.extensions, API_MAJOR,
+                API_MINOR)
             unsafe_store!(place, FFIMetadata(old.struct_size, version, 0, old.state_type))
             return true
         end
@@ -80,7 +88,8 @@ end
 
 const MESSAGE_SIZE = 1024
 
-@noinline function mismatch(api::Ptr{FFIApi}, d::Descriptor, what::String, i::Int, list::FFIList, at::Ptr{Int64})
+@noinline function mismatch(api::Ptr{FFIApi}, d::Descriptor, what::String, i::Int, list::FFIList,
+    at::Ptr{Int64})
     buffer = message_buffer()
     buffer == C_NULL && return create_error(api, INVALID_ARGUMENT, buffer)
     t = put(put(about(buffer, d), what), i - 1)
@@ -94,7 +103,8 @@ const MESSAGE_SIZE = 1024
     finish_error(api, INVALID_ARGUMENT, buffer, t)
 end
 
-@noinline function miscounted(api::Ptr{FFIApi}, d::Descriptor, got::Int64, wanted::Int64, what::String)
+@noinline function miscounted(api::Ptr{FFIApi}, d::Descriptor, got::Int64, wanted::Int64,
+    what::String)
     buffer = message_buffer()
     buffer == C_NULL && return create_error(api, INVALID_ARGUMENT, buffer)
     t = put(put(put(put(about(buffer, d), "it has "), wanted), UInt8(' ')), what)
@@ -104,18 +114,22 @@ end
 @noinline function refused(api::Ptr{FFIApi}, d::Descriptor)
     buffer = message_buffer()
     buffer == C_NULL && return create_error(api, FAILED_PRECONDITION, buffer)
-    finish_error(api, FAILED_PRECONDITION, buffer, put(about(buffer, d), "Python is exiting; kernels take no more calls"))
+    finish_error(api, FAILED_PRECONDITION, buffer,
+        put(about(buffer, d), "Python is exiting; kernels take no more calls"))
 end
 
 @noinline function exhausted(api::Ptr{FFIApi}, d::Descriptor)
     buffer = message_buffer()
     buffer == C_NULL && return create_error(api, RESOURCE_EXHAUSTED, buffer)
-    finish_error(api, RESOURCE_EXHAUSTED, buffer, put(about(buffer, d), "out of memory for what the trips of a while loop leave to be run backwards"))
+    finish_error(api, RESOURCE_EXHAUSTED, buffer,
+        put(about(buffer, d),
+            "out of memory for what the trips of a while loop leave to be run backwards"))
 end
 
 message_buffer() = Ptr{UInt8}(Libc.malloc(MESSAGE_SIZE))
 about(buffer::Ptr{UInt8}, d::Descriptor) =
-    put(put(put(Text(buffer, buffer + MESSAGE_SIZE - 1), "pybridge kernel "), d.name, d.name_size), ": ")
+    put(put(put(Text(buffer, buffer + MESSAGE_SIZE - 1), "pybridge kernel "), d.name, d.name_size),
+        ": ")
 
 "The error of the text in the buffer, which is freed: XLA copies it."
 function finish_error(api::Ptr{FFIApi}, code::Cint, buffer::Ptr{UInt8}, t::Text)

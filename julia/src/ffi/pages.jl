@@ -19,7 +19,9 @@ end
     function advise(start::UInt, size::UInt)
         low = (start + UInt(LARGE_PAGE - 1)) & ~UInt(LARGE_PAGE - 1)
         high = (start + size) & ~UInt(LARGE_PAGE - 1)
-        low < high && ccall(:madvise, Cint, (Ptr{Cvoid}, Csize_t, Cint), Ptr{Cvoid}(low), high - low, MADV_HUGEPAGE)
+        low < high &&
+            ccall(:madvise, Cint, (Ptr{Cvoid}, Csize_t, Cint), Ptr{Cvoid}(low), high - low,
+                MADV_HUGEPAGE)
         nothing
     end
 else

@@ -12,17 +12,20 @@ compiled. Nothing here touches Julia's heap or throws.
 At most as many threads work as XLA's pool has, the caller among them: XLA bounds it by the number
 of cores. More chunks than threads even out unequal ones.
 
-**Why it cannot deadlock.** Threads claim chunks from a counter. The caller claims like all others, and afterwards waits only for
-chunks that are claimed, which run already; it never waits for a task to start, so it does not
-matter if every thread of the pool is itself waiting in here. A task that starts late finds nothing
-to claim. What it looks at is therefore not the caller's but a block of its own, which the last to
-leave frees.
+**Why it cannot deadlock.** Threads claim chunks from a counter. The caller claims like all others,
+and afterwards waits only for chunks that are claimed, which run already; it never waits for a task
+to start, so it does not matter if every thread of the pool is itself waiting in here. A task that
+starts late finds nothing to claim. What it looks at is therefore not the caller's but a block of
+its own, which the last to leave frees.
 """
 @noinline parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}) =
     share_out(pool, chunks, body, data, pool_task_pointer(), gc_safepoint)
 
-"With the pointer to `pool_task`, and what to do while waiting: outside of a Julia process there are no safepoints."
-function share_out(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}, task::Ptr{Cvoid}, safepoint::S) where {S}
+"""
+With the pointer to `pool_task`, and what to do while waiting: outside of a Julia process there
+are no safepoints."""
+function share_out(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid},
+    task::Ptr{Cvoid}, safepoint::S) where {S}
     helpers = chunks > 1 ? min(chunks, pool_size(pool)) - 1 : 0
     helpers > 0 || return serial_for(chunks, body, data)
     team = Ptr{Team}(Libc.malloc(sizeof(Team)))
@@ -115,7 +118,8 @@ function pool_size(pool::Ptr{Cvoid})::Int
 end
 
 offers_pool(api::Ptr{FFIApi}) =
-    api != C_NULL && unsafe_load(api).struct_size >= sizeof(FFIApi) && unsafe_load(api).num_threads != C_NULL &&
+    api != C_NULL && unsafe_load(api).struct_size >= sizeof(FFIApi) &&
+    unsafe_load(api).num_threads != C_NULL &&
     unsafe_load(api).schedule != C_NULL
 
 "Gives XLA's pool that many tasks for the team, and says how many it took."

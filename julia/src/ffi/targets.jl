@@ -6,7 +6,9 @@ struct Target
     workspace::Int
 end
 
-"By the Program's digest: XLA may call a kernel as long as the process lives, so none is ever dropped."
+"""
+By the Program's digest: XLA may call a kernel as long as the process lives, so
+none is ever dropped."""
 const TARGETS = Dict{String,Target}()
 
 "The target of a compiled Program: made once, and by `make` only if the digest is new."
@@ -15,11 +17,12 @@ function target(make, digest::String, p::Program)
     isempty(TARGETS) && atexit(close_gate)
     TARGETS[digest] = target(p, make())
 end
-target(p::Program, k) = Target(trampoline(descriptor(p, k.pointer, buffers(p, k.workspace))), k.workspace)
+target(p::Program, k) =
+    Target(trampoline(descriptor(p, k.pointer, buffers(p, k.workspace))), k.workspace)
 
 """
-What XLA hands to a kernel: how many operands, the types of operands and results, one after the other
-(dtype, rank, dimensions), and the bytes of each result."""
+What XLA hands to a kernel: how many operands, the types of operands and results, one after the
+other (dtype, rank, dimensions), and the bytes of each result."""
 struct Buffers
     operands::Int
     types::Vector{Int64}
@@ -30,11 +33,15 @@ function buffers(p::Program, workspace::Int)
     workspace > 0 && push!(types, TensorType(UInt8, Dim[workspace]))
     numbers = Int64[n for t in types for n in (XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
     results = types[length(p.inputs)+1:end]
-    Buffers(length(p.inputs), numbers, Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in results])
+    Buffers(length(p.inputs), numbers,
+        Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in results])
 end
 
-descriptor(p::Program, kernel::Ptr{Cvoid}, b::Buffers) = kept(Descriptor[
-    Descriptor(kernel, b.operands, length(b.bytes), kept(b.types), kept(b.bytes), kept(codeunits(p.name)), sizeof(p.name))])
+descriptor(p::Program, kernel::Ptr{Cvoid}, b::Buffers) = kept(
+    Descriptor[
+        Descriptor(kernel, b.operands, length(b.bytes), kept(b.types), kept(b.bytes),
+        kept(codeunits(p.name)), sizeof(p.name))]
+)
 
 "The array's content in C's memory, for ever."
 function kept(x::AbstractVector{T}) where {T}

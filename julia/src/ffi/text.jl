@@ -6,7 +6,8 @@ struct Text
     last::Ptr{UInt8}
 end
 
-put(t::Text, byte::UInt8) = t.next < t.last ? (unsafe_store!(t.next, byte); Text(t.next + 1, t.last)) : t
+put(t::Text, byte::UInt8) =
+    t.next < t.last ? (unsafe_store!(t.next, byte); Text(t.next + 1, t.last)) : t
 put(t::Text, s::String) = GC.@preserve s put(t, pointer(s), sizeof(s))
 function put(t::Text, bytes::Ptr{UInt8}, count::Int)
     for i in 1:count
@@ -28,13 +29,16 @@ function put(t::Text, n::UInt64)
     end
     t
 end
-put(t::Text, n::Int64) = n < 0 ? put(put(t, UInt8('-')), reinterpret(UInt64, -n)) : put(t, reinterpret(UInt64, n))
+put(t::Text, n::Int64) =
+    n < 0 ? put(put(t, UInt8('-')), reinterpret(UInt64, -n)) : put(t, reinterpret(UInt64, n))
 
 "The names of XLA's element types in columns of one width, by number."
 const DTYPE_WIDTH = 5
-const DTYPE_NAMES = let names = Dict(number => string(dtype_name(type)) for (type, number) in XLA_DTYPE)
-    join(rpad(get(names, number, "?"), DTYPE_WIDTH) for number in 0:maximum(values(XLA_DTYPE)))
-end
+const DTYPE_NAMES =
+    let names = Dict(number => string(dtype_name(type))
+                     for (type, number) in XLA_DTYPE)
+        join(rpad(get(names, number, "?"), DTYPE_WIDTH) for number in 0:maximum(values(XLA_DTYPE)))
+    end
 
 const DTYPE_COUNT = sizeof(DTYPE_NAMES) ÷ DTYPE_WIDTH
 

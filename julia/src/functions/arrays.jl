@@ -27,13 +27,16 @@ function Base.unsafe_convert(::Type{Ptr{T}}, x::ReadOnlyArray{T}) where {T}
     pointer(x.lent[])
 end
 
-const MUTATED = "the function writes to one of its arguments, which is an array of JAX's and must not change; " *
-                "copy it first, or give the function copies of its arguments by inputs=\"copy\""
+const MUTATED =
+    "the function writes to one of its arguments, which is an array of " *
+    "JAX's and must not change; " *
+    "copy it first, or give the function copies of its arguments by inputs=\"copy\""
 
 function check_unwritten(x::ReadOnlyArray)
     isassigned(x.lent) || return
     lent, memory = x.lent[], x.memory
-    same = GC.@preserve lent memory ccall(:memcmp, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), lent, memory, sizeof(memory)) == 0
+    same = GC.@preserve lent memory ccall(:memcmp, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), lent,
+        memory, sizeof(memory)) == 0
     same || throw(InputMutated(MUTATED))
     nothing
 end
@@ -50,7 +53,9 @@ end
 
 # Two ways to show memory to a function
 
-"Lazily, without a copy: vectors as they are, matrices as `Transpose`, others as `PermutedDimsArray`."
+"""
+Lazily, without a copy: vectors as they are, matrices as `Transpose`, others as
+`PermutedDimsArray`."""
 struct Views end
 "As plain `Array`s in Python's index order: copies."
 struct Arrays end
@@ -81,7 +86,9 @@ function reordered(m::AbstractArray{T,N}) where {T,N}
     x
 end
 
-"Fills memory with an array in Python's order. A loop of its own: it has to be simple enough for Enzyme."
+"""
+Fills memory with an array in Python's order. A loop of its own: it has to be simple
+enough for Enzyme."""
 function fill_from!(m::AbstractArray{T}, x::AbstractArray) where {T}
     from = in_python_order(x)
     @inbounds for i in CartesianIndices(m)

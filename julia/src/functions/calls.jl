@@ -17,7 +17,15 @@ struct Call{F,A,R,M,I,O,InPlace}
     narrows::Bool
 end
 Call(f, arguments, results, layout, inputs, outputs; inplace = false, narrows = false) =
-    Call{typeof(f),typeof(arguments),typeof(results),typeof(layout),typeof(inputs),typeof(outputs),inplace}(
+    Call{
+        typeof(f),
+        typeof(arguments),
+        typeof(results),
+        typeof(layout),
+        typeof(inputs),
+        typeof(outputs),
+        inplace
+    }(
         f, arguments, results, layout, inputs, outputs, narrows)
 
 """
@@ -28,12 +36,14 @@ and their derivatives are differentiated. `results` are zero at first.
 """
 function apply! end
 
-function apply!(c::Call{F,A,R,M,I,O,false}, results::Tuple, operands::Vararg{AbstractArray,N}) where {F,A,R,M,I,O,N}
+function apply!(c::Call{F,A,R,M,I,O,false}, results::Tuple,
+    operands::Vararg{AbstractArray,N}) where {F,A,R,M,I,O,N}
     arguments = filled(c.arguments, each(m -> shown(c.layout, m), operands))
     store!(c, c.results, c.f(arguments...), results)
     nothing
 end
-function apply!(c::Call{F,A,R,M,I,O,true}, results::Tuple, operands::Vararg{AbstractArray,N}) where {F,A,R,M,I,O,N}
+function apply!(c::Call{F,A,R,M,I,O,true}, results::Tuple,
+    operands::Vararg{AbstractArray,N}) where {F,A,R,M,I,O,N}
     arguments = filled(c.arguments, each(m -> shown(c.layout, m), operands))
     outs = each(m -> arranged(c.layout, m), results)
     c.f(filled(c.results, outs), arguments...)
@@ -78,12 +88,17 @@ end
 store!(c, t::Union{Tuple,NamedTuple}, y, results) = mismatch(t, y)
 
 fits(c, ::Type{T}, ::Type{T}) where {T} = true
-fits(c, T::Type, S::Type) = c.narrows && known_dtype(S) && isinexact(S) == isinexact(T) && (S <: Complex) == (T <: Complex)
+fits(c, T::Type, S::Type) =
+    c.narrows && known_dtype(S) && isinexact(S) == isinexact(T) && (S <: Complex) == (T <: Complex)
 
-@noinline mismatch(c, ::Val{I}, y) where {I} = throw(ResultMismatch(
-    "the function was to give $(c.outputs[I]) but returned $(describe_result(y))"))
-@noinline mismatch(t, y) = throw(ResultMismatch(
-    "the function was to give $(structure(t)) but returned $(describe_result(y))"))
+@noinline mismatch(c, ::Val{I}, y) where {I} = throw(
+    ResultMismatch(
+        "the function was to give $(c.outputs[I]) but returned $(describe_result(y))")
+)
+@noinline mismatch(t, y) = throw(
+    ResultMismatch(
+        "the function was to give $(structure(t)) but returned $(describe_result(y))")
+)
 describe_result(y) = a_value(y)
 describe_result(y::Number) = "the $(typeof(y)) $y"
 structure(t::Tuple) = "a tuple of $(length(t))"

@@ -1,4 +1,5 @@
-# Derivatives of calls: by the user's rules, which are calls themselves, or by differentiating `apply!`.
+# Derivatives of calls: by the user's rules, which are calls themselves, or by
+# differentiating `apply!`.
 
 """
 The tangents of `of`'s inexact results. Operands: those of `of`, then tangents of the `Active` ones
@@ -49,14 +50,19 @@ const ENZYME = Base.PkgId(Base.UUID("7da242da-08ed-463a-9acd-ee780be4f1d9"), "En
 
 "Loads Enzyme.jl, and with it the extension, at the first derivative that needs it."
 function require_enzyme()
-    VERSION >= v"1.9" && Base.locate_package(ENZYME) !== nothing || throw(EngineUnavailable(NO_ENZYME))
+    VERSION >= v"1.9" && Base.locate_package(ENZYME) !== nothing ||
+        throw(EngineUnavailable(NO_ENZYME))
     haskey(Base.loaded_modules, ENZYME) || Base.require(ENZYME)
-    Base.get_extension(parentmodule(@__MODULE__), :JaxprADEnzymeExt) === nothing && throw(EngineUnavailable(NO_EXTENSION))
+    Base.get_extension(parentmodule(@__MODULE__), :JaxprADEnzymeExt) === nothing &&
+        throw(EngineUnavailable(NO_EXTENSION))
     nothing
 end
-const NO_EXTENSION = "Enzyme.jl is here, but JaxprAD's extension for it did not load; Julia's message on stderr says why"
-const NO_ENZYME = "this derivative needs Enzyme.jl, which this Julia does not have; " *
-                  "install Enzyme (Julia 1.10 or newer), or name Julia functions for jvp= and vjp="
+const NO_EXTENSION =
+    "Enzyme.jl is here, but JaxprAD's extension for it did not load; Julia's " *
+    "message on stderr says why"
+const NO_ENZYME =
+    "this derivative needs Enzyme.jl, which this Julia does not have; " *
+    "install Enzyme (Julia 1.10 or newer), or name Julia functions for jvp= and vjp="
 
 """
 `jvp(arguments, tangents)` of the user's as a call: tangents of all inexact arguments in, of all

@@ -7,7 +7,12 @@ struct Description
 end
 function Description(text::AbstractString)
     head, code = split(text, "\n\n"; limit = 2)
-    Description(Dict(String(k) => String(v) for (k, v) in (split(line, ' '; limit = 2) for line in split(head, '\n'))), code)
+    Description(
+        Dict(
+            String(k) => String(v)
+            for (k, v) in (split(line, ' '; limit = 2) for line in split(head, '\n'))
+        ),
+        code)
 end
 Base.getindex(d::Description, key) = d.values[key]
 given(d::Description, key) = haskey(d.values, key)
@@ -39,7 +44,8 @@ end
 "Arguments of ones; what an in-place function writes to comes first."
 function example(layout, d::Description, arguments, results)
     template, specs = slotted(arguments)
-    x = filled(template, map(s -> shown(layout, operand(layout, fill!(fresh(s), one(eltype_of(s))))), specs))
+    x = filled(template,
+        map(s -> shown(layout, operand(layout, fill!(fresh(s), one(eltype_of(s))))), specs))
     d["inplace"] == "1" || return x
     template, specs = slotted(results)
     (filled(template, map(s -> arranged(layout, fresh(s)), specs)), x...)
@@ -62,7 +68,9 @@ function described(d::Description)
     foldl(derived, rest; init = what)
 end
 
-"The call, or its first derivative by the user's own rule where there is one; and the steps that remain."
+"""
+The call, or its first derivative by the user's own rule where there is one; and the
+steps that remain."""
 function first_of(d, f, arguments, result, layout, steps)
     if !isempty(steps) && given(d, RULES[steps[1][1]].key)
         rule = RULES[steps[1][1]]
@@ -70,9 +78,12 @@ function first_of(d, f, arguments, result, layout, steps)
     end
     primal, x = slotted(arguments)
     results, y = slotted(result)
-    Call(f, primal, results, layout, x, y; inplace = d["inplace"] == "1", narrows = d["narrows"] == "1"), steps
+    Call(f, primal, results, layout, x, y; inplace = d["inplace"] == "1",
+        narrows = d["narrows"] == "1"),
+    steps
 end
-const RULES = Dict("forward" => (key = "jvp", call = jvp_call), "reverse" => (key = "vjp", call = vjp_call))
+const RULES = Dict("forward" => (key = "jvp", call = jvp_call),
+    "reverse" => (key = "vjp", call = vjp_call))
 
 "One derivative of a call, by Enzyme. Places count from 1."
 function derived(of, step)

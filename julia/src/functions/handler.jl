@@ -4,14 +4,16 @@
 
 const ADOPTS_THREADS = VERSION >= v"1.9"
 
-@noinline function handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor}, runner::Runner)::Ptr{Cvoid}
+@noinline function handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor},
+    runner::Runner)::Ptr{Cvoid}
     f, d = unsafe_load(frame), unsafe_load(descriptor)
     FFI.answer_metadata(f.extensions) && return C_NULL
     f.stage == EXECUTE_STAGE || return C_NULL
     misfit = FFI.misfit(f, d)
     misfit == C_NULL || return misfit
     FFI.enter_gate() || return FFI.refused(f.api, d)
-    text = outcome(runner, addresses(f.operands, runner.operands), addresses(f.results, runner.results))
+    text = outcome(runner, addresses(f.operands, runner.operands),
+        addresses(f.results, runner.results))
     FFI.leave_gate()
     failure(f.api, text)
 end
@@ -43,7 +45,9 @@ end
 const ERROR_MARK = "JuliaError in a call of a Julia function\n"
 const INTERNAL = Cint(13)
 
-error_text(e, trace) = string(ERROR_MARK, nameof(typeof(e)), "\n", sprint(showerror, e), "\n-----\n", sprint(Base.show_backtrace, trace))
+error_text(e, trace) =
+    string(ERROR_MARK, nameof(typeof(e)), "\n", sprint(showerror, e), "\n-----\n",
+        sprint(Base.show_backtrace, trace))
 
 "Not empty once the gate is to close at exit."
 const GATED = Bool[]
@@ -64,10 +68,14 @@ function handler(r::Runner, name::AbstractString)
 end
 
 function descriptor(r::Runner, name::AbstractString)
-    numbers = reduce(vcat, [type_numbers(r, p) for ports in (r.operands, r.results) for p in ports]; init = Int64[])
+    numbers =
+        reduce(vcat, [type_numbers(r, p) for ports in (r.operands, r.results) for p in ports];
+            init = Int64[])
     words = String(name)
-    FFI.kept(Descriptor[Descriptor(C_NULL, length(r.operands), length(r.results), FFI.kept(numbers), C_NULL,
-                                   FFI.kept(codeunits(words)), sizeof(words))])
+    FFI.kept(
+        Descriptor[Descriptor(C_NULL, length(r.operands), length(r.results),
+            FFI.kept(numbers), C_NULL, FFI.kept(codeunits(words)), sizeof(words))]
+    )
 end
 function type_numbers(r::Runner, p::Port{T}) where {T}
     shape = Int64[(p.batched ? (r.batch,) : ())..., reverse(p.size)...]

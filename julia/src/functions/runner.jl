@@ -27,12 +27,13 @@ function Runner(what, batch::Union{Nothing,Int}, batched)
 end
 
 "Runs on the memory at these addresses."
-run!(r::Runner, operands::Tuple, results::Tuple) = compiling(() -> each_item!(r, operands, results), r)
+run!(r::Runner, operands::Tuple, results::Tuple) =
+    compiling(() -> each_item!(r, operands, results), r)
 
 function each_item!(r::Runner, operands::Tuple, results::Tuple)
     for item in 0:r.batch-1
         execute!(r.what, each((p, a) -> memory(p, a, item), r.results, results),
-                 each((p, a) -> memory(p, a, item), r.operands, operands))
+            each((p, a) -> memory(p, a, item), r.operands, operands))
     end
     r.settled[] = true
     nothing
@@ -43,7 +44,8 @@ end
 # as well.
 const COMPILER = ReentrantLock()
 compiling(work, r::Runner) = r.settled[] ? work() : lock(work, COMPILER)
-compiling(work, r::Runner{<:Derivative}) = by_enzyme(() -> r.settled[] ? work() : lock(work, COMPILER))
+compiling(work, r::Runner{<:Derivative}) =
+    by_enzyme(() -> r.settled[] ? work() : lock(work, COMPILER))
 
 "What was made for Python, by number; kept as long as the process lives, since XLA may call it."
 const RUNNERS = Runner[]

@@ -1,4 +1,5 @@
-# pytrees: nested tuples and named tuples. A *template* has the same shape, with something else at its leaves.
+# pytrees: nested tuples and named tuples. A *template* has the same shape, with
+# something else at its leaves.
 
 "The element type and the size of an array as it lies in memory: Python's shape reversed."
 struct Spec{T,N}
@@ -6,7 +7,8 @@ struct Spec{T,N}
 end
 Spec(T::DataType, shape) = Spec{T,length(shape)}(Tuple(reverse(shape)))
 isinexact_spec(::Spec{T}) where {T} = isinexact(T)
-Base.show(io::IO, s::Spec{T}) where {T} = print(io, dtype_name(T), "[", join(reverse(s.size), ","), "]")
+Base.show(io::IO, s::Spec{T}) where {T} =
+    print(io, dtype_name(T), "[", join(reverse(s.size), ","), "]")
 
 fresh(s::Spec{T,N}) where {T,N} = zeros(T, s.size)::Array{T,N}
 
@@ -15,7 +17,8 @@ struct Slot{I} end
 
 # `map` of tuples gives up inference from 32 elements on.
 @generated each(f, x::Tuple) = Expr(:tuple, (:(f(x[$i])) for i in 1:fieldcount(x))...)
-@generated each(f, x::Tuple, y::Tuple) = Expr(:tuple, (:(f(x[$i], y[$i])) for i in 1:fieldcount(x))...)
+@generated each(f, x::Tuple, y::Tuple) =
+    Expr(:tuple, (:(f(x[$i], y[$i])) for i in 1:fieldcount(x))...)
 "The elements at these places."
 @generated pick(x::Tuple, ::Val{I}) where {I} = Expr(:tuple, (:(x[$i]) for i in I)...)
 
@@ -23,9 +26,11 @@ struct Slot{I} end
 filled(::Slot{I}, leaves::Tuple) where {I} = leaves[I]
 filled(::Nothing, leaves::Tuple) = nothing
 filled(t::Tuple, leaves::Tuple) = each(s -> filled(s, leaves), t)
-filled(t::NamedTuple{K}, leaves::Tuple) where {K} = NamedTuple{K}(each(s -> filled(s, leaves), Tuple(t)))
+filled(t::NamedTuple{K}, leaves::Tuple) where {K} =
+    NamedTuple{K}(each(s -> filled(s, leaves), Tuple(t)))
 
-# As text: words separated by spaces, `( a b )`, `{ key a key b }`, `none`, and `f64[2,3]` for leaves.
+# As text: words separated by spaces, `( a b )`, `{ key a key b }`, `none`, and
+# `f64[2,3]` for leaves.
 
 function read_tree(text::AbstractString)
     words = split(text)
@@ -89,9 +94,11 @@ spec_of(y::Tuple) = map(spec_of, y)
 spec_of(y::NamedTuple{K}) where {K} = NamedTuple{K}(map(spec_of, Tuple(y)))
 spec_of(y) = unknown_result(y)
 known_dtype(T) = haskey(NAME_OF_DTYPE, T)
-unknown_result(y) = throw(ResultMismatch(
-    "the function returned $(a_value(y)), which JAX cannot hold; " *
-    "results are numbers, arrays of numbers, and (named) tuples of them"))
+unknown_result(y) = throw(
+    ResultMismatch(
+        "the function returned $(a_value(y)), which JAX cannot hold; " *
+        "results are numbers, arrays of numbers, and (named) tuples of them")
+)
 
 a_value(y) = "a $(typeof(y))"
 a_value(y::AbstractArray) = "a $(typeof(y)) of size $(size(y))"

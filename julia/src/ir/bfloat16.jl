@@ -27,8 +27,8 @@ Base.promote_rule(::Type{BFloat16}, ::Type{T}) where {T<:Integer} = BFloat16
 for op in (:+, :-, :*, :/, :^, :rem, :atan)
     @eval Base.$op(x::BFloat16, y::BFloat16) = BFloat16($op(Float32(x), Float32(y)))
 end
-for op in (:-, :abs, :sign, :floor, :ceil, :trunc, :exp, :exp2, :log, :log2, :expm1, :log1p, :sin, :cos, :tan, :asin, :acos,
-           :atan, :sinh, :cosh, :tanh, :asinh, :acosh, :atanh, :sqrt, :cbrt)
+for op in (:-, :abs, :sign, :floor, :ceil, :trunc, :exp, :exp2, :log, :log2, :expm1, :log1p, :sin,
+    :cos, :tan, :asin, :acos, :atan, :sinh, :cosh, :tanh, :asinh, :acosh, :atanh, :sqrt, :cbrt)
     @eval Base.$op(x::BFloat16) = BFloat16($op(Float32(x)))
 end
 for op in (:(==), :<, :<=, :isless)
@@ -52,7 +52,8 @@ Base.hash(x::BFloat16, h::UInt) = hash(Float32(x), h)
 Base.show(io::IO, x::BFloat16) = print(io, "BFloat16(", Float32(x), ")")
 
 # The layout of a float's bits: sign, exponent, fraction.
-unsigned_of(::Type{T}) where {T<:AbstractFloat} = sizeof(T) == 2 ? UInt16 : sizeof(T) == 4 ? UInt32 : UInt64
+unsigned_of(::Type{T}) where {T<:AbstractFloat} =
+    sizeof(T) == 2 ? UInt16 : sizeof(T) == 4 ? UInt32 : UInt64
 fraction_bits(::Type{Float16}) = 10
 fraction_bits(::Type{BFloat16}) = 7
 fraction_bits(::Type{Float32}) = 23

@@ -22,9 +22,11 @@ end
     emit(b, :reshape, x; shape = [2, 3]) -> Atom
 
 Appends an equation with one result, by name, and gives the result."""
-emit(b::Builder, name::Symbol, inputs::Atom...; attrs...) = only_one(emit!(b, primitive(name), Atom[inputs...], as_attributes(attrs)))
+emit(b::Builder, name::Symbol, inputs::Atom...; attrs...) =
+    only_one(emit!(b, primitive(name), Atom[inputs...], as_attributes(attrs)))
 "As `emit`, for any number of results."
-emits(b::Builder, name::Symbol, inputs; attrs...) = emit!(b, primitive(name), inputs, as_attributes(attrs))
+emits(b::Builder, name::Symbol, inputs; attrs...) =
+    emit!(b, primitive(name), inputs, as_attributes(attrs))
 # An empty Dict is large, and most equations have no attributes.
 as_attributes(keywords) = isempty(keywords) ? NO_ATTRIBUTES : Attributes(keywords)
 only_one(xs) = (length(xs) == 1 || error("expected one result"); xs[1])
@@ -32,7 +34,8 @@ only_one(xs) = (length(xs) == 1 || error("expected one result"); xs[1])
 "An array (or literal) of that type filled with `value`."
 function filled(b::Builder, type::TensorType, value)
     literal = Literal(convert(type.dtype, value))
-    isempty(type.shape) ? literal : emit(b, :broadcast_in_dim, literal; shape = type.shape, dims = Int[])
+    isempty(type.shape) ? literal :
+    emit(b, :broadcast_in_dim, literal; shape = type.shape, dims = Int[])
 end
 zeros_of(b::Builder, type::TensorType) = filled(b, type, 0)
 

@@ -3,7 +3,10 @@
 "The equations without those that `outputs` do not depend on, in order."
 function live_equations(equations, outputs)
     live, kept = VarSet(), sizehint!(Equation[], length(equations))
-    mark(atoms) = for a in atoms; a isa Var && push!(live, a); end
+    mark(atoms) =
+        for a in atoms
+            a isa Var && push!(live, a)
+        end
     mark(outputs)
     for e in Iterators.reverse(equations)
         check_cancelled()
@@ -30,6 +33,8 @@ select_outputs(p::Program, used) = dce(with(p; outputs = p.outputs[used]))
 "Which inputs a Program's results depend on."
 function used_inputs(p::Program)
     live = VarSet(a for e in p.equations for a in e.inputs if a isa Var)
-    for a in p.outputs; a isa Var && push!(live, a); end
+    for a in p.outputs
+        a isa Var && push!(live, a)
+    end
     Bool[v in live for v in p.inputs]
 end

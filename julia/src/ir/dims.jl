@@ -1,4 +1,5 @@
-# Dimensions: integers, or polynomials with integer coefficients over opaque names (`b`, `floordiv(b, 2)`).
+# Dimensions: integers, or polynomials with integer coefficients over opaque names
+# (`b`, `floordiv(b, 2)`).
 
 "A symbolic dimension in normal form: monomial (sorted names, repeated for powers) => coefficient."
 struct DimExpr
@@ -62,10 +63,13 @@ Base.:^(a::DimExpr, n::Integer) = foldl(*, fill(a, n); init = 1)
 
 "Floor division; exact when every coefficient divides, an opaque `floordiv` otherwise."
 function Base.fld(a::DimExpr, k::Integer)
-    all(c % k == 0 for c in values(a.terms)) && return dim_of(Dict(m => c ÷ Int(k) for (m, c) in a.terms))
+    all(c % k == 0 for c in values(a.terms)) &&
+        return dim_of(Dict(m => c ÷ Int(k) for (m, c) in a.terms))
     dim_of(Dict([opaque("floordiv", [a, Int(k)])] => 1))
 end
-opaque(f, arguments) = string(f, "(", join((a isa DimExpr ? dim_text(a.terms) : string(a) for a in arguments), ", "), ")")
+opaque(f, arguments) =
+    string(f, "(",
+        join((a isa DimExpr ? dim_text(a.terms) : string(a) for a in arguments), ", "), ")")
 
 Base.isequal(a::DimExpr, b::DimExpr) = a == b
 Base.show(io::IO, d::DimExpr) = print(io, "<", d.text, ">")
@@ -73,7 +77,9 @@ Base.show(io::IO, d::DimExpr) = print(io, "<", d.text, ">")
 size_of(shape)::Dim = foldl(*, shape; init = 1)
 isstatic(shape) = all(d -> d isa Int, shape)
 
-"Reads the text of a symbolic dimension, `2*b + floordiv(a, 3)`; throws an ArgumentError on anything else."
+"""
+Reads the text of a symbolic dimension, `2*b + floordiv(a, 3)`; throws an ArgumentError
+on anything else."""
 function parse_dim(text::AbstractString)
     tokens = [m.match for m in eachmatch(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[-+*^(),]|\S", text)]
     dim, rest = dim_sum_at(tokens, 1)

@@ -1,4 +1,6 @@
-"Base of the errors JaxprAD raises on purpose; their names are those of pybridge's Python exceptions."
+"""
+Base of the errors JaxprAD raises on purpose; their names are those of pybridge's
+Python exceptions."""
 abstract type JaxprADError <: Exception end
 
 "Text that is not a Program, with its position."
@@ -33,8 +35,10 @@ end
 
 at_source(source) = isempty(source) ? "" : " (at $source)"
 
-Base.showerror(io::IO, e::ProgramSyntaxError) = print(io, "line $(e.line), column $(e.column): $(e.message)")
+Base.showerror(io::IO, e::ProgramSyntaxError) =
+    print(io, "line $(e.line), column $(e.column): $(e.message)")
 Base.showerror(io::IO, e::ProgramVersionError) = print(io, e.message)
 Base.showerror(io::IO, e::ProgramTypeError) = print(io, e.message)
-Base.showerror(io::IO, e::UnsupportedPrimitive) = print(io, "$(e.primitive): $(e.message)", at_source(e.source))
+Base.showerror(io::IO, e::UnsupportedPrimitive) =
+    print(io, "$(e.primitive): $(e.message)", at_source(e.source))
 Base.showerror(io::IO, e::NotDifferentiable) = print(io, e.message, at_source(e.source))

@@ -13,13 +13,16 @@ function evaluate(p::Program, x::Vector{Any})
     for (k, e) in enumerate(p.equations), a in e.inputs
         a isa Var && (last_use[a] = k)
     end
-    for a in p.outputs; a isa Var && (last_use[a] = typemax(Int)); end
+    for a in p.outputs
+        a isa Var && (last_use[a] = typemax(Int))
+    end
     values = IdDict{Var,Any}(zip(p.inputs, x))
     value(a::Var) = values[a]
     value(a::Literal) = fill(a.value)
     for (k, e) in enumerate(p.equations)
         check_cancelled()
-        results = evaluate(e.op, Any[value(a) for a in e.inputs], e.attrs, TensorType[aval(v) for v in e.outputs])
+        results = evaluate(e.op, Any[value(a) for a in e.inputs], e.attrs,
+            TensorType[aval(v) for v in e.outputs])
         for (v, r) in zip(e.outputs, results)
             values[v] = r
         end

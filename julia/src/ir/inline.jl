@@ -13,7 +13,8 @@ function inline!(b::Builder, p::Program, x)
     env = Environment(zip(p.inputs, x))
     for e in p.equations
         outputs = fresh(e.outputs)
-        push!(b.equations, with(e; inputs = Atom[lookup(env, a) for a in e.inputs], outputs = outputs))
+        push!(b.equations,
+            with(e; inputs = Atom[lookup(env, a) for a in e.inputs], outputs = outputs))
         for (v, w) in zip(e.outputs, outputs)
             env[v] = w
         end

@@ -1,7 +1,8 @@
 # Program text -> Program, by recursive descent over the tokens. Nothing in it is ever evaluated.
 
 const FORMAT_VERSION = 1
-const MAX_NESTING = 100          # nested Programs and lists, as in Python; deeper text is refused before the stack is
+# nested Programs and lists, as in Python; deeper text is refused before the stack is
+const MAX_NESTING = 100
 
 mutable struct Parser
     text::String
@@ -12,10 +13,14 @@ end
 
 peek_token(p::Parser) = p.tokens[p.at]
 fail(p::Parser, message, token = peek_token(p)) = throw(syntax_error(p.text, token.offset, message))
-describe(t::Token) = t.kind === :end ? "the end of the text" : t.kind === :var ? "%$(t.text)" : repr(String(t.text))
+describe(t::Token) =
+    t.kind === :end ? "the end of the text" : t.kind === :var ? "%$(t.text)" : repr(String(t.text))
 
 "Moves past comments that stand where no equation ended."
-skip_comments(p::Parser) = while peek_token(p).kind === :source; p.at += 1; end
+skip_comments(p::Parser) =
+    while peek_token(p).kind === :source
+        p.at += 1
+    end
 
 function next_token(p::Parser)
     skip_comments(p)
@@ -45,20 +50,27 @@ function accept(p::Parser, punct::String)
 end
 function expect_word(p::Parser, word)
     token = next_token(p)
-    token.kind === :name && token.text == word || fail(p, "expected \"$word\", got $(describe(token))", token)
+    token.kind === :name && token.text == word ||
+        fail(p, "expected \"$word\", got $(describe(token))", token)
 end
 
 """
     parse_programs(text) -> Vector{Program}
 
-Reads all Programs of a text. Throws `ProgramSyntaxError`, `ProgramVersionError`, or `ProgramTypeError`."""
+Reads all Programs of a text. Throws `ProgramSyntaxError`, `ProgramVersionError`, or
+`ProgramTypeError`."""
 function parse_programs(text::AbstractString)
     isvalid(String(text)) || throw(ProgramSyntaxError("the text is not valid UTF-8", 1, 1))
     p = Parser(String(text), tokenize(String(text)), 1, 0)
     expect_word(p, "pybridge")
     version = parse_integer(p, next_token(p))
     version > FORMAT_VERSION &&
-        throw(ProgramVersionError("the text is a Program of version $version; this JaxprAD reads up to version $FORMAT_VERSION: update it"))
+        throw(
+            ProgramVersionError(
+                "the text is a Program of version $version; this JaxprAD reads " *
+                "up to version $FORMAT_VERSION: update it"
+            )
+        )
     version == FORMAT_VERSION || fail(p, "unknown version $version")
     programs = Program[]
     while isempty(programs) || upcoming(p).kind !== :end
@@ -72,7 +84,8 @@ end
 "Reads a text that holds exactly one Program."
 function parse_program(text::AbstractString)
     programs = parse_programs(text)
-    length(programs) == 1 || throw(ProgramSyntaxError("expected one program, got $(length(programs))", 1, 1))
+    length(programs) == 1 ||
+        throw(ProgramSyntaxError("expected one program, got $(length(programs))", 1, 1))
     programs[1]
 end
 
@@ -91,7 +104,9 @@ function parse_body(p::Parser, title)
         expect(p, "(")
         if !accept(p, ")")
             push!(inputs, parse_input(p, scope))
-            while accept(p, ","); push!(inputs, parse_input(p, scope)); end
+            while accept(p, ",")
+                push!(inputs, parse_input(p, scope))
+            end
             expect(p, ")")
         end
         expect(p, "{")
@@ -122,7 +137,8 @@ end
 
 function parse_dtype(p::Parser)
     token = next_token(p)
-    token.kind === :name && haskey(DTYPE_OF_NAME, Symbol(token.text)) || fail(p, "expected a dtype, got $(describe(token))", token)
+    token.kind === :name && haskey(DTYPE_OF_NAME, Symbol(token.text)) ||
+        fail(p, "expected a dtype, got $(describe(token))", token)
     DTYPE_OF_NAME[Symbol(token.text)]
 end
 
@@ -132,7 +148,9 @@ function parse_type(p::Parser)
     expect(p, "[")
     accept(p, "]") && return TensorType(type, dims)
     push!(dims, parse_size(p))
-    while accept(p, ","); push!(dims, parse_size(p)); end
+    while accept(p, ",")
+        push!(dims, parse_size(p))
+    end
     expect(p, "]")
     TensorType(type, dims)
 end
@@ -145,27 +163,31 @@ function parse_size(p::Parser)
     size < 0 ? fail(p, "a dimension cannot be negative", token) : size
 end
 
-parse_dim_token(p::Parser, token) = try
-    parse_dim(token.text)
-catch e
-    e isa ArgumentError || rethrow()
-    fail(p, e.msg, token)
-end
+parse_dim_token(p::Parser, token) =
+    try
+        parse_dim(token.text)
+    catch e
+        e isa ArgumentError || rethrow()
+        fail(p, e.msg, token)
+    end
 
 function parse_integer(p::Parser, token::Token)
     value = tryparse(Int, token.text)
-    value === nothing ? fail(p, "expected an integer that fits 64 bits, got $(describe(token))", token) : value
+    value === nothing ?
+    fail(p, "expected an integer that fits 64 bits, got $(describe(token))", token) : value
 end
 
 function parse_equation(p::Parser, scope::Scope)
     token = upcoming(p)
-    token.kind === :var || fail(p, "expected an equation or \"return\", got $(describe(token))", token)
+    token.kind === :var ||
+        fail(p, "expected an equation or \"return\", got $(describe(token))", token)
     # Results come into scope after the operands are read: an equation cannot use its own results.
     numbers, outputs = Int[], Var[]
     while true
         binder = upcoming(p)
         number, variable = parse_binder(p)
-        number in numbers || haskey(scope, number) ? fail(p, "%$number is bound twice", binder) : push!(numbers, number)
+        number in numbers || haskey(scope, number) ? fail(p, "%$number is bound twice",
+            binder) : push!(numbers, number)
         push!(outputs, variable)
         accept(p, ",") || break
     end
@@ -176,13 +198,16 @@ function parse_equation(p::Parser, scope::Scope)
     op = primitive(title)
     inputs = parse_atoms(p, scope)
     attrs = ispunct(upcoming_same_line(p), "{") ? parse_attributes(p, op) : NO_ATTRIBUTES
-    isempty(attrs) && !isempty(attributes(op)) && fail(p, "$title needs the attributes $(join(attributes(op), ", "))", head)
+    isempty(attrs) && !isempty(attributes(op)) &&
+        fail(p, "$title needs the attributes $(join(attributes(op), ", "))", head)
     source = parse_source(p)
     foreach((n, v) -> scope[n] = v, numbers, outputs)
-    Equation(op, inputs, outputs, declared_attributes(op, attrs, TensorType[aval(v) for v in outputs]), source)
+    Equation(op, inputs, outputs,
+        declared_attributes(op, attrs, TensorType[aval(v) for v in outputs]), source)
 end
 
-upcoming_same_line(p::Parser) = peek_token(p).kind === :source ? Token(:none, SubString(p.text, 1, 0), 1) : peek_token(p)
+upcoming_same_line(p::Parser) =
+    peek_token(p).kind === :source ? Token(:none, SubString(p.text, 1, 0), 1) : peek_token(p)
 
 function parse_source(p::Parser)
     token, previous = peek_token(p), p.tokens[p.at-1]
@@ -213,8 +238,10 @@ function parse_atom(p::Parser, scope::Scope)
         return scope[number]
     end
     if ispunct(token, "(")
-        re = parse_number(p, next_token(p)); expect(p, ",")
-        im = parse_number(p, next_token(p)); expect(p, ")")
+        re = parse_number(p, next_token(p))
+        expect(p, ",")
+        im = parse_number(p, next_token(p))
+        expect(p, ")")
         expect(p, ":")
         type = parse_dtype(p)
         iscomplex(type) || fail(p, "a complex literal needs a complex dtype", token)
@@ -225,7 +252,8 @@ function parse_atom(p::Parser, scope::Scope)
 end
 
 parse_number(p::Parser, token::Token) =
-    token.kind in (:int, :float) ? token : fail(p, "expected a number, got $(describe(token))", token)
+    token.kind in (:int, :float) ? token :
+    fail(p, "expected a number, got $(describe(token))", token)
 
 function parse_literal(p::Parser, token::Token, type::DataType)
     wrong() = fail(p, "$(token.text) is not a $(dtype_name(type))", token)
@@ -241,8 +269,10 @@ function parse_literal(p::Parser, token::Token, type::DataType)
     end
 end
 
-parse_float(::Type{T}, token::Token) where {T<:Union{Float32,Float64}} = parse(T, replace(token.text, "nan" => "NaN"))
-parse_float(::Type{T}, token::Token) where {T<:Union{Float16,BFloat16}} = T(parse_float(Float32, token))
+parse_float(::Type{T}, token::Token) where {T<:Union{Float32,Float64}} =
+    parse(T, replace(token.text, "nan" => "NaN"))
+parse_float(::Type{T}, token::Token) where {T<:Union{Float16,BFloat16}} =
+    T(parse_float(Float32, token))
 
 function parse_attributes(p::Parser, op::Primitive)
     attrs = Attributes()
@@ -273,7 +303,9 @@ function parse_value(p::Parser)
     token.kind === :dim && return parse_dim_token(p, token)
     token.kind === :string && return Symbol(unescape(p, token))
     token.kind === :name || fail(p, "expected a value, got $(describe(token))", token)
-    token.text == "true" ? true : token.text == "false" ? false : token.text == "none" ? nothing : Symbol(token.text)
+    token.text == "true" ? true :
+    token.text == "false" ? false : token.text == "none" ? nothing :
+    Symbol(token.text)
 end
 
 # Only values of type u64 reach beyond Int: elements of a constant, a gather's fill value.
@@ -287,7 +319,9 @@ function parse_list(p::Parser)
     values = Any[]
     accept(p, "]") && return Int[]
     push!(values, parse_value(p))
-    while accept(p, ","); push!(values, parse_value(p)); end
+    while accept(p, ",")
+        push!(values, parse_value(p))
+    end
     expect(p, "]")
     narrowed(values)
 end
@@ -300,7 +334,8 @@ function narrowed(values)
     all(v -> v isa Union{Int,Float64}, values) ? Vector{Float64}(values) : values
 end
 
-const ESCAPES = Dict('n' => "\n", 't' => "\t", 'r' => "\r", 'b' => "\b", 'f' => "\f", '"' => "\"", '\\' => "\\", '/' => "/")
+const ESCAPES = Dict('n' => "\n", 't' => "\t", 'r' => "\r", 'b' => "\b", 'f' => "\f", '"' => "\"",
+    '\\' => "\\", '/' => "/")
 
 function unescape(p::Parser, token::Token)
     text = SubString(token.text, 2, prevind(token.text, lastindex(token.text)))

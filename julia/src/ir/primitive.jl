@@ -9,7 +9,8 @@ end
 
 "The primitive of that name."
 primitive(name::Symbol)::Primitive =
-    haskey(PRIMITIVES, name) ? PRIMITIVES[name] : throw(UnsupportedPrimitive(string(name), "JaxprAD has no such primitive", ""))
+    haskey(PRIMITIVES, name) ? PRIMITIVES[name] :
+    throw(UnsupportedPrimitive(string(name), "JaxprAD has no such primitive", ""))
 
 """
     @primitive Reshape reshape(shape)
@@ -18,7 +19,9 @@ Defines and registers the singleton primitive `Reshape` with the Program name `r
 attributes in print order.
 """
 macro primitive(type, signature)
-    symbol, names = signature isa Symbol ? (signature, ()) : (signature.args[1], Tuple(signature.args[2:end]))
+    symbol, names =
+        signature isa Symbol ? (signature, ()) :
+        (signature.args[1], Tuple(signature.args[2:end]))
     quote
         struct $(esc(type)) <: Primitive end
         $(esc(:name))(::$(esc(type))) = $(QuoteNode(symbol))

@@ -16,7 +16,10 @@ Base.show(io::IO, ::MIME"text/plain", p::Program) = print(io, program_text(p))
 
 const Numbers = IdDict{Var,Int}
 
-indent(io, level) = for _ in 1:level; print(io, "  "); end
+indent(io, level) =
+    for _ in 1:level
+        print(io, "  ")
+    end
 
 function write_body(io, p::Program, level)
     numbers = Numbers()
@@ -58,7 +61,8 @@ function write_type(io, t::TensorType)
 end
 
 function write_equation(io, e::Equation, numbers, level)
-    # Operands are looked up before the results are numbered: an equation cannot use its own results.
+    # Operands are looked up before the results are numbered: an equation cannot
+    # use its own results.
     foreach(a -> check_bound(a, numbers), e.inputs)
     write_binders(io, e.outputs, numbers)
     print(io, " = ", name(e.op))
@@ -85,13 +89,15 @@ end
 
 check_bound(::Literal, numbers) = nothing
 check_bound(v::Var, numbers) =
-    haskey(numbers, v) || throw(ProgramTypeError("a variable of type $(type_text(v.type)) is used before it is bound"))
+    haskey(numbers, v) ||
+    throw(ProgramTypeError("a variable of type $(type_text(v.type)) is used before it is bound"))
 
 function write_atom(io, v::Var, numbers)
     check_bound(v, numbers)
     print(io, "%", numbers[v])
 end
-write_atom(io, l::Literal, numbers) = print(io, number_text(l.value), ":", dtype_name(typeof(l.value)))
+write_atom(io, l::Literal, numbers) =
+    print(io, number_text(l.value), ":", dtype_name(typeof(l.value)))
 
 write_value(io, p::Program, level) = write_body(io, p, level)
 write_value(io, x::Union{Bool,Integer}, level) = print(io, x)
@@ -108,7 +114,9 @@ function write_value(io, list::AbstractVector, level)
 end
 function write_value(io, s::Union{Symbol,AbstractString}, level)
     word = String(s)
-    bare = occursin(r"^[A-Za-z_][A-Za-z0-9_]*$", word) && !(word in ("true", "false", "none", "inf", "nan"))
+    bare =
+        occursin(r"^[A-Za-z_][A-Za-z0-9_]*$", word) &&
+        !(word in ("true", "false", "none", "inf", "nan"))
     print(io, bare ? word : json_string(word))
 end
 
@@ -116,8 +124,13 @@ function json_string(s)
     io = IOBuffer()
     print(io, '"')
     for c in s
-        c == '"' ? print(io, "\\\"") : c == '\\' ? print(io, "\\\\") : c == '\n' ? print(io, "\\n") :
-        c == '\r' ? print(io, "\\r") : c == '\t' ? print(io, "\\t") : c == '\b' ? print(io, "\\b") : c == '\f' ? print(io, "\\f") :
+        c == '"' ? print(io, "\\\"") :
+        c == '\\' ? print(io, "\\\\") :
+        c == '\n' ? print(io, "\\n") :
+        c == '\r' ? print(io, "\\r") :
+        c == '\t' ? print(io, "\\t") :
+        c == '\b' ? print(io, "\\b") :
+        c == '\f' ? print(io, "\\f") :
         c < ' ' ? print(io, "\\u", string(UInt16(c); base = 16, pad = 4)) : print(io, c)
     end
     print(io, '"')
@@ -147,7 +160,9 @@ end
 
 "The significant digits of x > 0 without trailing zeros, and the decimal exponent of the first."
 function shortest_digits(x)
-    mantissa, e = occursin('e', string(x)) ? split(string(x), 'e') : occursin('f', string(x)) ? split(string(x), 'f') : (string(x), "0")
+    mantissa, e =
+        occursin('e', string(x)) ? split(string(x), 'e') :
+        occursin('f', string(x)) ? split(string(x), 'f') : (string(x), "0")
     whole, fraction = split(mantissa, '.')
     digits = string(whole, fraction)
     leading = something(findfirst(!=('0'), digits))

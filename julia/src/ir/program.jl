@@ -6,13 +6,16 @@ struct TensorType
     shape::Shape
 end
 TensorType(dtype::DataType) = TensorType(dtype, Dim[])
-Base.:(==)(a::TensorType, b::TensorType) = a.dtype === b.dtype && (a.shape === b.shape || a.shape == b.shape)
+Base.:(==)(a::TensorType, b::TensorType) =
+    a.dtype === b.dtype && (a.shape === b.shape || a.shape == b.shape)
 Base.hash(t::TensorType, h::UInt) = hash(t.shape, hash(t.dtype, h))
 Base.ndims(t::TensorType) = length(t.shape)
 Base.show(io::IO, t::TensorType) = print(io, type_text(t))
 type_text(t::TensorType) = string(dtype_name(t.dtype), "[", join(t.shape, ","), "]")
 
-"A variable. Variables are told apart by identity; they get their numbers when a Program is printed."
+"""
+A variable. Variables are told apart by identity; they get their numbers when a
+Program is printed."""
 mutable struct Var
     type::TensorType
 end
@@ -31,7 +34,8 @@ dtype(a::Atom) = aval(a).dtype
 shape(a::Atom) = aval(a).shape
 
 # Literals are equal when their bits are: NaN equals NaN, and 0.0 differs from -0.0.
-Base.:(==)(a::Literal, b::Literal) = isequal(a.value, b.value) && typeof(a.value) === typeof(b.value)
+Base.:(==)(a::Literal, b::Literal) =
+    isequal(a.value, b.value) && typeof(a.value) === typeof(b.value)
 Base.hash(l::Literal, h::UInt) = hash(typeof(l.value), hash(l.value, h))
 
 "A primitive operation; each has one place in `rules/` that holds all that is known of it."
@@ -56,14 +60,16 @@ end
 
 Base.getindex(e::Equation, attribute::Symbol) = e.attrs[attribute]
 hasbodies(e::Equation) = any(v -> v isa Union{Program,Vector{Program}}, values(e.attrs))
-bodies(e::Equation) = hasbodies(e) ? Program[p for v in values(e.attrs) for p in bodies(v)] : NO_BODIES
+bodies(e::Equation) =
+    hasbodies(e) ? Program[p for v in values(e.attrs) for p in bodies(v)] : NO_BODIES
 bodies(p::Program) = (p,)
 bodies(ps::Vector{Program}) = ps
 bodies(value) = ()
 const NO_BODIES = Program[]
 
 "The number of equations, those of nested Programs included."
-count_equations(p::Program)::Int = mapreduce(e -> 1 + mapreduce(count_equations, +, bodies(e); init = 0), +, p.equations; init = 0)
+count_equations(p::Program)::Int =
+    mapreduce(e -> 1 + mapreduce(count_equations, +, bodies(e); init = 0), +, p.equations; init = 0)
 
 "The same equation with other operands, results or attributes."
 with(e::Equation; op = e.op, inputs = e.inputs, outputs = e.outputs, attrs = e.attrs) =
@@ -87,7 +93,9 @@ isone_literal(a) = a isa Literal && isone(a.value)
 function use_counts(p::Program)
     uses = IdDict{Var,Int}()
     count_use(a) = a isa Var && (uses[a] = get(uses, a, 0) + 1)
-    for e in p.equations; foreach(count_use, e.inputs); end
+    for e in p.equations
+        foreach(count_use, e.inputs)
+    end
     foreach(count_use, p.outputs)
     uses
 end

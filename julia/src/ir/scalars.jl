@@ -23,7 +23,8 @@ function apply(op::Symbol, x::Union{Traced,Number}...; attrs...)
     like = x[findfirst(v -> v isa Traced, x)]
     operands = Atom[v isa Traced ? v.atom : literal(like, v).atom for v in x]
     p, given = primitive(op), as_attributes(attrs)
-    iselementwise(p) && all(a -> a isa Literal, operands) && return Traced(like.builder, folded(p, operands, given))
+    iselementwise(p) && all(a -> a isa Literal, operands) &&
+        return Traced(like.builder, folded(p, operands, given))
     Traced(like.builder, only_one(emit!(like.builder, p, operands, given)))
 end
 
@@ -33,8 +34,8 @@ function folded(op::Primitive, x, attrs)
     Literal(evaluate(op, Any[fill(l.value) for l in x], attrs, types)[1][])
 end
 
-for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul), (:/, :div), (:^, :pow), (:max, :max), (:min, :min), (:rem, :rem),
-                (:&, :and), (:|, :or))
+for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul), (:/, :div), (:^, :pow), (:max, :max),
+    (:min, :min), (:rem, :rem), (:&, :and), (:|, :or))
     @eval begin
         Base.$f(x::Traced, y::Traced) = apply($(QuoteNode(op)), x, y)
         Base.$f(x::Traced, y::Number) = apply($(QuoteNode(op)), x, y)
@@ -43,9 +44,10 @@ for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul), (:/, :div), (:^, :pow), (:ma
 end
 Base.:^(x::Traced, n::Integer) = apply(:integer_pow, x; y = Int(n))
 
-for (f, op) in ((:-, :neg), (:!, :not), (:sin, :sin), (:cos, :cos), (:tan, :tan), (:exp, :exp), (:log, :log), (:log1p, :log1p),
-                (:expm1, :expm1), (:sqrt, :sqrt), (:tanh, :tanh), (:sinh, :sinh), (:cosh, :cosh), (:abs, :abs),
-                (:sign, :sign), (:floor, :floor), (:real, :real), (:imag, :imag), (:conj, :conj))
+for (f, op) in ((:-, :neg), (:!, :not), (:sin, :sin), (:cos, :cos), (:tan, :tan), (:exp, :exp),
+    (:log, :log), (:log1p, :log1p), (:expm1, :expm1), (:sqrt, :sqrt), (:tanh, :tanh),
+    (:sinh, :sinh), (:cosh, :cosh), (:abs, :abs),
+    (:sign, :sign), (:floor, :floor), (:real, :real), (:imag, :imag), (:conj, :conj))
     @eval Base.$f(x::Traced) = apply($(QuoteNode(op)), x)
 end
 square(x::Traced) = apply(:square, x)
@@ -62,4 +64,5 @@ end
 compare(op::Symbol, x, y) = apply(op, x, y)
 
 "Converts to another dtype (the identity where it is that dtype already)."
-astype(x::Traced, T::DataType) = dtype(x) === T ? x : apply(:convert_element_type, x; dtype = dtype_name(T))
+astype(x::Traced, T::DataType) =
+    dtype(x) === T ? x : apply(:convert_element_type, x; dtype = dtype_name(T))

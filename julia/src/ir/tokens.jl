@@ -10,8 +10,11 @@ function tokenize(text::String)
     tokens, at = sizehint!(Token[], ncodeunits(text) ÷ 4), next_solid(text, 1)
     while at <= ncodeunits(text)
         kind, from, past, next = scan(text, at)
-        kind === :none && throw(syntax_error(text, at, "unexpected character $(repr(text[thisind(text, at)]))"))
-        push!(tokens, Token(kind, SubString(text, from, past > from ? thisind(text, past - 1) : from - 1), at))
+        kind === :none &&
+            throw(syntax_error(text, at, "unexpected character $(repr(text[thisind(text, at)]))"))
+        push!(tokens,
+            Token(kind,
+                SubString(text, from, past > from ? thisind(text, past - 1) : from - 1), at))
         at = next_solid(text, next)
     end
     push!(tokens, Token(:end, SubString(text, 1, 0), ncodeunits(text) + 1))
@@ -70,8 +73,12 @@ function scan(text, at)
 end
 
 function isfloat_word(text, at, past)
-    letters = past == at + 3 ? (codeunit(text, at), codeunit(text, at + 1), codeunit(text, at + 2)) : (0x00, 0x00, 0x00)
-    letters == (UInt8('i'), UInt8('n'), UInt8('f')) || letters == (UInt8('n'), UInt8('a'), UInt8('n'))
+    letters =
+        past == at + 3 ?
+        (codeunit(text, at), codeunit(text, at + 1), codeunit(text, at + 2)) : (0x00,
+            0x00, 0x00)
+    letters == (UInt8('i'), UInt8('n'), UInt8('f')) ||
+        letters == (UInt8('n'), UInt8('a'), UInt8('n'))
 end
 
 "-?digits, -?digits.digits with or without an exponent, -inf or -nan."
@@ -106,5 +113,12 @@ function syntax_error(text::String, offset::Int, message)
     before = SubString(text, 1, offset > 1 ? prevind(text, min(offset, ncodeunits(text) + 1)) : 0)
     line = count(==('\n'), before) + 1
     start = something(findlast(==('\n'), before), 0)
-    ProgramSyntaxError(message, line, length(SubString(before, start + 1 <= ncodeunits(before) ? nextind(before, start) : ncodeunits(before) + 1)) + 1)
+    ProgramSyntaxError(message, line,
+        length(
+            SubString(
+                before,
+                start + 1 <= ncodeunits(before) ? nextind(before, start) :
+                ncodeunits(before) + 1
+            )
+        ) + 1)
 end

@@ -1,6 +1,7 @@
-# Complex numbers by their real parts (DLMF 4.21, 4.35; branch cuts and inverse functions after Kahan 1987, "Branch Cuts for Complex
-# Elementary Functions"). Straight lines too, with errors of a few units in the last place of the larger part. Where a part is infinite or
-# NaN, so are results, though not always those parts that C's annex G asks for.
+# Complex numbers by their real parts (DLMF 4.21, 4.35; branch cuts and inverse functions after
+# Kahan 1987, "Branch Cuts for Complex Elementary Functions"). Straight lines too, with errors of a
+# few units in the last place of the larger part. Where a part is infinite or NaN, so are results,
+# though not always those parts that C's annex G asks for.
 
 "ab, and 0 for 0 · ∞ and 0 · NaN: sin 0 · cosh ∞ is the part of a number that has none."
 @inline times(a, b) = (p = a * b; ifelse((p != p) & ((a == 0) | (b == 0)), zero(p), p))
@@ -46,44 +47,55 @@ end
 
 @inline function sqrt(z::Complex{T}) where {T<:Binary}
     x, y = abs(real(z)), abs(imag(z))
-    huge, tiny = (x > floatmax(T) / 8) | (y > floatmax(T) / 8), (x < 4smallest_normal(T)) & (y < 4smallest_normal(T))
-    scale, back = ifelse(huge, T(1 / 16), ifelse(tiny, T(2)^60, one(T))), ifelse(huge, T(4), ifelse(tiny, T(2)^-30, one(T)))
+    huge, tiny = ((x > floatmax(T) / 8) | (y > floatmax(T) / 8),
+        (x < 4smallest_normal(T)) & (y < 4smallest_normal(T)))
+    scale, back = (ifelse(huge, T(1 / 16), ifelse(tiny, T(2)^60, one(T))),
+        ifelse(huge, T(4), ifelse(tiny, T(2)^-30, one(T))))
     u, v = x * scale, y * scale
     t = sqrt(T(0.5) * (u + hypot(u, v)))
     s = ifelse(t == 0, t, T(0.5) * v / t)
     t, s = t * back, s * back
     endless = y == infinity(T)
-    t, s = ifelse(endless, y, t), ifelse(endless, y, ifelse((x == infinity(T)) & !(y != y), zero(T), s))
+    t, s = (ifelse(endless, y, t),
+        ifelse(endless, y, ifelse((x == infinity(T)) & !(y != y), zero(T), s)))
     left = sign_of(real(z)) != 0
     complex(ifelse(left, s, t), flipped(ifelse(left, t, s), sign_of(imag(z))))
 end
 @inline rsqrt(z::Complex) = inverse(sqrt(z))
 
-@inline exp(z::Complex) = (e = exp(real(z)); complex(times(e, cos(imag(z))), times(sin(imag(z)), e)))
-@inline exp2(z::Complex{T}) where {T} = (e = exp2(real(z)); y = imag(z) * ln2(T)[1]; complex(times(e, cos(y)), times(sin(y), e)))
+@inline exp(z::Complex) =
+    (e = exp(real(z)); complex(times(e, cos(imag(z))), times(sin(imag(z)), e)))
+@inline exp2(z::Complex{T}) where {T} =
+    (e = exp2(real(z)); y = imag(z) * ln2(T)[1]; complex(times(e, cos(y)), times(sin(y), e)))
 @inline function expm1(z::Complex{T}) where {T}
     x, y = real(z), imag(z)
     h = sin(T(0.5) * y)
     complex(expm1(x) * cos(y) - 2 * h * h, times(sin(y), exp(x)))
 end
 
-# Near the unit circle the square of the magnitude differs from 1 by a difference without cancellation.
+# Near the unit circle the square of the magnitude differs from 1 by a difference
+# without cancellation.
 @inline function log(z::Complex{T}) where {T<:Binary}
     x, y = abs(real(z)), abs(imag(z))
     a, b = ifelse(x > y, x, y), ifelse(x > y, y, x)
     near = (a > T(0.5)) & (a < T(2))
-    complex(ifelse(near, T(0.5) * log1p((a - 1) * (a + 1) + b * b), log(hypot(x, y))), atan2(imag(z), real(z)))
+    complex(ifelse(near, T(0.5) * log1p((a - 1) * (a + 1) + b * b), log(hypot(x, y))),
+        atan2(imag(z), real(z)))
 end
-@inline log2(z::Complex{T}) where {T} = (w = log(z); complex(real(w) * log2_e(T)[1], imag(w) * log2_e(T)[1]))
+@inline log2(z::Complex{T}) where {T} =
+    (w = log(z); complex(real(w) * log2_e(T)[1], imag(w) * log2_e(T)[1]))
 @inline function log1p(z::Complex{T}) where {T<:Binary}
     x, y = real(z), imag(z)
     near = (abs(x) < T(0.5)) & (abs(y) < 1)
-    complex(ifelse(near, T(0.5) * log1p(muladd(x, 2 + x, y * y)), log(hypot(1 + x, y))), atan2(y, 1 + x))
+    complex(ifelse(near, T(0.5) * log1p(muladd(x, 2 + x, y * y)), log(hypot(1 + x, y))),
+        atan2(y, 1 + x))
 end
 
-@inline sin(z::Complex) = ((x, y) = reim(z); complex(times(sin(x), cosh(y)), times(sinh(y), cos(x))))
+@inline sin(z::Complex) =
+    ((x, y) = reim(z); complex(times(sin(x), cosh(y)), times(sinh(y), cos(x))))
 @inline cos(z::Complex) = ((x, y) = reim(z); complex(cos(x) * cosh(y), -times(sin(x), sinh(y))))
-@inline sinh(z::Complex) = ((x, y) = reim(z); complex(times(sinh(x), cos(y)), times(sin(y), cosh(x))))
+@inline sinh(z::Complex) =
+    ((x, y) = reim(z); complex(times(sinh(x), cos(y)), times(sin(y), cosh(x))))
 @inline cosh(z::Complex) = ((x, y) = reim(z); complex(cosh(x) * cos(y), times(sinh(x), sin(y))))
 @inline function tanh(z::Complex{T}) where {T<:Binary}
     x, y = reim(z)
@@ -92,7 +104,8 @@ end
     below = 1 + β * s * s
     far = abs(x) > 20
     e = exp(-2 * abs(x))
-    complex(ifelse(far, flipped(one(T), sign_of(x)), β * ρ * s / below), ifelse(far, times(e, 4 * sin(y) * cos(y)), t / below))
+    complex(ifelse(far, flipped(one(T), sign_of(x)), β * ρ * s / below),
+        ifelse(far, times(e, 4 * sin(y) * cos(y)), t / below))
 end
 @inline by_i(z) = complex(-imag(z), real(z))
 @inline by_minus_i(z) = complex(imag(z), -real(z))
@@ -102,7 +115,8 @@ end
 @inline one_minus(z) = complex(1 - real(z), -imag(z))
 @inline function asin(z::Complex)
     p, q = sqrt(one_minus(z)), sqrt(one_plus(z))
-    complex(atan2(real(z), real(p) * real(q) - imag(p) * imag(q)), asinh(real(p) * imag(q) - imag(p) * real(q)))
+    complex(atan2(real(z), real(p) * real(q) - imag(p) * imag(q)),
+        asinh(real(p) * imag(q) - imag(p) * real(q)))
 end
 @inline function acos(z::Complex)
     p, q = sqrt(one_minus(z)), sqrt(one_plus(z))
@@ -113,7 +127,8 @@ end
     complex(asinh(real(p) * real(q) + imag(p) * imag(q)), 2 * atan2(imag(p), real(q)))
 end
 @inline asinh(z::Complex) = by_minus_i(asin(by_i(z)))
-# By |x|, for the function is odd and 1 - |x| has no cancellation but at 1; huge numbers have no squares: atanh z = 1/z ± iπ/2.
+# By |x|, for the function is odd and 1 - |x| has no cancellation but at 1; huge numbers have no
+# squares: atanh z = 1/z ± iπ/2.
 @inline function atanh(z::Complex{T}) where {T<:Binary}
     x, y = abs(real(z)), flipped(imag(z), sign_of(real(z)))
     huge = hypot(x, y) > large(T)
@@ -123,7 +138,8 @@ end
     im = T(0.5) * atan2(2v, (1 - u) * (1 + u) - v * v)
     far = inverse(complex(x, y))
     flip = sign_of(real(z))
-    complex(flipped(ifelse(huge, real(far), re), flip), flipped(ifelse(huge, flipped(π₁, sign_of(y)), im), flip))
+    complex(flipped(ifelse(huge, real(far), re), flip),
+        flipped(ifelse(huge, flipped(π₁, sign_of(y)), im), flip))
 end
 @inline atan(z::Complex) = by_minus_i(atanh(by_i(z)))
 

@@ -14,8 +14,9 @@ end
 end
 
 """
-erfc a for 1/2 ≤ a: exp(-a²)/(1 + 2a) times a smooth function that a polynomial in (a-4)/(a+4) gives for all of them (Shepherd and
-Laframboise 1981). The square's rounding error goes into the exponential's remainder.
+erfc a for 1/2 ≤ a: exp(-a²)/(1 + 2a) times a smooth function that a polynomial in (a-4)/(a+4) gives
+for all of them (Shepherd and Laframboise 1981). The square's rounding error goes into the
+exponential's remainder.
 """
 @inline function erfc_far(a::T) where {T<:Binary}
     square = a * a
@@ -47,7 +48,8 @@ end
     y = x * ifelse(w <= 6, erf_inv_middle(w - 3), erf_inv_outer(sqrt(w) - 3))
     ifelse(abs(x) == 1, flipped(Inf32, sign_of(x)), y)
 end
-# Values and their arguments are carried as a number and what rounding took of it: in the polynomials' middle part of it would be lost.
+# Values and their arguments are carried as a number and what rounding took of it: in the
+# polynomials' middle part of it would be lost.
 @inline function erf_inv(x::Float64)
     a = abs(x)
     w, w_rest = minus_log_complement(a)
@@ -62,7 +64,8 @@ end
     ratio, rest = chosen(a <= 0.5, small, chosen(w <= 6, middle, chosen(v <= 4, outer, far)))
     flipped(ifelse(a == 1, Inf, muladd(a, ratio, a * rest)), sign_of(x))
 end
-@inline chosen(condition, (x, x_rest), (y, y_rest)) = ifelse(condition, x, y), ifelse(condition, x_rest, y_rest)
+@inline chosen(condition, (x, x_rest), (y, y_rest)) =
+    ifelse(condition, x, y), ifelse(condition, x_rest, y_rest)
 
 "-log(1 - a²), for a from 1/2 to 1, where 1 - a is exact."
 @inline function minus_log_complement(a::Float64)

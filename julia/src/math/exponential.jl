@@ -19,7 +19,9 @@ const LOG2_E_32, LOG2_E_64 = in_parts(() -> 1 / Base.log(big(2)), 2)
     ifelse(x > high, high, x)
 end
 
-"(r, k). `fma` makes the first difference exact, as r is small and its last bit no lower than ln 2's."
+"""
+(r, k). `fma` makes the first difference exact, as r is small and its last bit no
+lower than ln 2's."""
 @inline function exp_reduced(x::T) where {T<:Binary}
     t = muladd(x, log2_e(T)[1], shifter(T))
     n = t - shifter(T)
@@ -56,14 +58,17 @@ end
     muladd(s, expm1_reduced(r), s - 1)
 end
 
-# Half of it, doubled, for 2ᵏ may be infinite where eˣ is not. Below the lower bound all results are -1, rounded; the upper one is infinity's.
+# Half of it, doubled, for 2ᵏ may be infinite where eˣ is not. Below the lower bound all results are
+# -1, rounded; the upper one is infinity's.
 @inline function expm1(x::T) where {T<:Binary}
     r, k = exp_reduced(bounded(x, (T(-50), exp_limits(T)[2] - 1)))
     half = power_of_two(T, k - oftype(k, 1))
     y = 2 * muladd(half, expm1_reduced(r), half - T(0.5))
     ifelse(abs(x) < smallest_linear(T), x, y)
 end
-"Below it f(x) = x for the odd functions of slope one, where subnormal numbers and the sign of zero would suffer in the sums."
+"""
+Below it f(x) = x for the odd functions of slope one, where subnormal numbers and the sign of zero
+would suffer in the sums."""
 @inline smallest_linear(::Type{Float32}) = 1.0f-20
 @inline smallest_linear(::Type{Float64}) = 1.0e-150
 

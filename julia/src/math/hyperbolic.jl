@@ -13,7 +13,8 @@ end
     flipped(ifelse(a < 1, muladd(a * s, sinh_tail(s), a), grow - fall), sign_of(x))
 end
 
-# tanh a = -m / (2 + m) with m = e⁻²ᵃ - 1: two units in the last place in Float32, for one exponential and one division.
+# tanh a = -m / (2 + m) with m = e⁻²ᵃ - 1: two units in the last place in Float32, for one
+# exponential and one division.
 @inline function tanh(x::Float32)
     a = abs(x)
     m = expm1_normal(-2 * ifelse(a > 20, 20.0f0, a))
@@ -46,7 +47,8 @@ end
     far = x > large(T)
     t = ifelse(far, zero(T), x - 1)
     u, rest = two_sum(t, sqrt(t * (t + 2)))
-    y = log1p_sum(ifelse(far, x, u), rest, ifelse(far, one(exponent_bias(T)), zero(exponent_bias(T))))
+    y = log1p_sum(ifelse(far, x, u), rest,
+        ifelse(far, one(exponent_bias(T)), zero(exponent_bias(T))))
     ifelse(x >= 1, ifelse(x < infinity(T), y, x), nan(T))
 end
 

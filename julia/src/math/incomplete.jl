@@ -1,9 +1,11 @@
 # Incomplete gamma and beta functions: series and continued fractions, as long as they take.
 
-# xᵃ e⁻ˣ / Γ(a), the factor both expansions of the incomplete gamma function share; it loses digits as log Γ(a) grows.
+# xᵃ e⁻ˣ / Γ(a), the factor both expansions of the incomplete gamma function share; it loses
+# digits as log Γ(a) grows.
 gamma_factor(a, x) = exp(a * log(x) - x - lgamma(a))
 
-# Near x = a the series take some 6√a terms. Where these are too many, beyond some 10¹⁰, the result is NaN.
+# Near x = a the series take some 6√a terms. Where these are too many, beyond some
+# 10¹⁰, the result is NaN.
 const MOST_TERMS = 2_000_000
 
 "P(a, x) by Σ xⁿ / (a(a+1)…(a+n)) (DLMF 8.7.1)."
@@ -36,16 +38,27 @@ gamma_fraction(a, x) = gamma_factor(a, x) / lentz(k -> x + 2k + 1 - a, k -> -k *
     value
 end
 
-outside_gamma(a, x) = isnan(a) || isnan(x) || x < 0 || a < 0 || (a == 0 && x == 0) || (isinf(a) && isinf(x))
+outside_gamma(a, x) =
+    isnan(a) || isnan(x) || x < 0 || a < 0 || (a == 0 && x == 0) || (isinf(a) && isinf(x))
 uses_fraction(a, x) = x >= 1 && x > a
-igamma(a::Float64, x::Float64) = outside_gamma(a, x) ? NaN : x == 0 ? 0.0 : isinf(x) || a == 0 ? 1.0 : isinf(a) ? 0.0 :
+igamma(a::Float64, x::Float64) =
+    outside_gamma(a, x) ? NaN :
+    x == 0 ? 0.0 :
+    isinf(x) || a == 0 ? 1.0 :
+    isinf(a) ? 0.0 :
     uses_fraction(a, x) ? 1 - gamma_fraction(a, x) : gamma_series(a, x)
-igammac(a::Float64, x::Float64) = outside_gamma(a, x) ? NaN : x == 0 ? 1.0 : isinf(x) || a == 0 ? 0.0 : isinf(a) ? 1.0 :
-    uses_fraction(a, x) ? gamma_fraction(a, x) : 1 - gamma_series(a, x)
+igammac(a::Float64, x::Float64) =
+    outside_gamma(a, x) ? NaN :
+    x == 0 ? 1.0 :
+    isinf(x) || a == 0 ? 0.0 :
+    isinf(a) ? 1.0 :
+    uses_fraction(a, x) ? gamma_fraction(a, x) :
+    1 - gamma_series(a, x)
 
 """
-∂P(a, x)/∂a, by the derivatives of the two expansions term by term, beside that of their common factor: with P = xᵃ e⁻ˣ / Γ(a+1) · T,
-∂P/∂a = xᵃ e⁻ˣ / Γ(a+1) · (T (log x - ψ(a+1)) + ∂T/∂a), and likewise for Q = 1 - P.
+∂P(a, x)/∂a, by the derivatives of the two expansions term by term, beside that of their common
+factor: with P = xᵃ e⁻ˣ / Γ(a+1) · T, ∂P/∂a = xᵃ e⁻ˣ / Γ(a+1) · (T (log x - ψ(a+1)) + ∂T/∂a), and
+likewise for Q = 1 - P.
 """
 function igamma_grad_a(a::Float64, x::Float64)
     (isnan(a) || isnan(x) || x < 0 || a <= 0) && return NaN
@@ -53,7 +66,8 @@ function igamma_grad_a(a::Float64, x::Float64)
     uses_fraction(a, x) ? -gamma_fraction_slope(a, x) : gamma_series_slope(a, x)
 end
 
-# T = Σ xⁿ / ((a+1)…(a+n)), all of whose terms decrease with a: unlike Σ xⁿ / (a…(a+n)), T loses no digits as a goes to 0.
+# T = Σ xⁿ / ((a+1)…(a+n)), all of whose terms decrease with a: unlike Σ xⁿ / (a…(a+n)), T loses no
+# digits as a goes to 0.
 function gamma_series_slope(a, x)
     term = total = 1.0
     slope = inverses = 0.0
@@ -70,7 +84,9 @@ function gamma_series_slope(a, x)
     NaN
 end
 
-"∂Q/∂a by Lentz's method (`lentz`, DLMF 8.9.2), each quantity of which goes with its derivative by a."
+"""
+∂Q/∂a by Lentz's method (`lentz`, DLMF 8.9.2), each quantity of which goes with
+its derivative by a."""
 function gamma_fraction_slope(a, x)
     nonzero(v) = iszero(v) ? floatmin() : v
     value = c = nonzero(x + 1 - a)
@@ -92,7 +108,9 @@ function gamma_fraction_slope(a, x)
     gamma_factor(a, x) / value * (log(x) - digamma(a) - value_slope / value)
 end
 
-"I_x(a, b) by the continued fraction of DLMF 8.17.22, on the side of the mean where it converges fast (8.17.4)."
+"""
+I_x(a, b) by the continued fraction of DLMF 8.17.22, on the side of the mean where it
+converges fast (8.17.4)."""
 function betainc(a::Float64, b::Float64, x::Float64)
     (isnan(a) || isnan(b) || isnan(x) || a < 0 || b < 0 || !(0 <= x <= 1)) && return NaN
     zero_a, zero_b = a == 0 || b == Inf, b == 0 || a == Inf     # all the mass at 0, or at 1

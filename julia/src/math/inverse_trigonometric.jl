@@ -5,12 +5,13 @@ const QUARTER_PI_32, QUARTER_PI_64 = in_parts(() -> big(π) / 4, 2)
 @inline quarter_pi(::Type{Float64}) = QUARTER_PI_64
 
 """
-The angle of (x, y), y ≥ 0. With t = y/|x|, (y-|x|)/(y+|x|) or -|x|/y, whichever is below tan(π/8), it is atan t, π/4 + atan t or
-π/2 + atan t, or what is left of π.
+The angle of (x, y), y ≥ 0. With t = y/|x|, (y-|x|)/(y+|x|) or -|x|/y, whichever is below tan(π/8),
+it is atan t, π/4 + atan t or π/2 + atan t, or what is left of π.
 """
 @inline function half_plane(y::T, x::T) where {T<:Binary}
     a, side = abs(x), sign_of(x)
-    # Equal numbers are 1 and 1, so that ∞/∞ is no problem, but for 0 and 0, whose angle is that of (1, 0).
+    # Equal numbers are 1 and 1, so that ∞/∞ is no problem, but for 0 and 0, whose
+    # angle is that of (1, 0).
     same = y == a
     y, a = ifelse(same, ifelse(y == 0, y, one(T)), y), ifelse(same, one(T), a)
     # Halves have no infinite sum.
@@ -28,13 +29,16 @@ end
 @inline atan(x::T) where {T<:Binary} = flipped(half_plane(abs(x), one(T)), sign_of(x))
 @inline atan2(y::T, x::T) where {T<:Binary} = flipped(half_plane(abs(y), x), sign_of(y))
 
-"asin of |x| ≤ 1/2, or half of acos |x|, of which the other is a right angle's rest: asin a = π/2 - 2 asin √((1-a)/2)."
+"""
+asin of |x| ≤ 1/2, or half of acos |x|, of which the other is a right angle's rest: asin a = π/2 -
+2 asin √((1-a)/2)."""
 @inline function arc(x::T) where {T<:Binary}
     a = abs(x)
     steep = a > T(0.5)
     s = ifelse(steep, T(0.5) * (1 - a), a * a)
     z = ifelse(steep, sqrt(s), a)
-    # The root's rounding error counts where a is little above 1/2: there this line is near its factor 1/2z.
+    # The root's rounding error counts where a is little above 1/2: there this line is
+    # near its factor 1/2z.
     rest = ifelse(steep, fma(-z, z, s) * muladd(T(-2.87), z, T(2.43)), zero(T))
     steep, z + muladd(z * s, asin_tail(s), rest)
 end

@@ -21,7 +21,9 @@ end
     ifelse(subnormal, k - lift, k), m
 end
 
-"log(1+f) - f for 1+f from √½ to √2. In Float64 by s = f/(2+f): log(1+f) = 2 atanh s and 2s = f - s f."
+"""
+log(1+f) - f for 1+f from √½ to √2. In Float64 by s = f/(2+f): log(1+f) = 2 atanh s
+and 2s = f - s f."""
 @inline log1p_rest(f::Float32) = muladd(f * f * f, log_tail(f), -0.5f0 * (f * f))
 @inline function log1p_rest(f::Float64)
     s = f / (2 + f)
@@ -46,7 +48,9 @@ end
     log_domain(x, log_sum(k, m - 1, zero(T)))
 end
 
-"log₂ x = k + log₂e log m. What rounding takes of log₂e (m-1) and of its sum with k is added at the end."
+"""
+log₂ x = k + log₂e log m. What rounding takes of log₂e (m-1) and of its sum with k is
+added at the end."""
 @inline function log2(x::T) where {T<:Binary}
     k, m = exponent_and_significand_of_any(x)
     high, low = log2_e(T)

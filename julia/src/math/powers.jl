@@ -1,8 +1,8 @@
 # Powers.
 
 """
-log x as a sum of two Float64, to some 65 bits, for 0 < x < ∞: with s = (m-1)/(m+1), log m = 2s (1 + s²/3 + …) (DLMF 4.6.4), whose first
-two terms are computed in pairs.
+log x as a sum of two Float64, to some 65 bits, for 0 < x < ∞: with s = (m-1)/(m+1), log m = 2s (1 +
+s²/3 + …) (DLMF 4.6.4), whose first two terms are computed in pairs.
 """
 @inline function log_pair(x::Float64)
     k, m = exponent_and_significand_of_any(x)
@@ -14,7 +14,8 @@ two terms are computed in pairs.
     w_rest = fma(s, s, -w) + 2s * s_rest
     third, third_rest = THIRD
     g = w * third
-    g, g_rest = fast_two_sum(g, fma(w, third, -g) + muladd(w, third_rest, w_rest * third) + w * w * atanh_tail(w))
+    g, g_rest = fast_two_sum(g,
+        fma(w, third, -g) + muladd(w, third_rest, w_rest * third) + w * w * atanh_tail(w))
     a = 2s
     p = a * g
     p_rest = fma(a, g, -p) + muladd(a, g_rest, 2s_rest * g)
@@ -44,7 +45,9 @@ end
 @inline is_whole(b) = b == trunc(b)
 @inline is_odd(b) = is_whole(b) & !is_whole(b / 2)
 
-"aᵇ with C's special values: 1 for b = 0 and for a = 1 whatever the other, NaN for a negative number's fractional power."
+"""
+aᵇ with C's special values: 1 for b = 0 and for a = 1 whatever the other, NaN for a negative
+number's fractional power."""
 @inline function pow(a::T, b::T) where {T<:Binary}
     m = abs(a)
     y = power_of_positive(m, b)
@@ -62,10 +65,11 @@ end
 @inline one_minus_square(x) = (one(x) - x) * (one(x) + x)
 
 """
-xⁿ by repeated squaring, in the order of XLA's expansion; a negative exponent divides once, at the end. The exponent is a type, so that
-the products are a straight line.
+xⁿ by repeated squaring, in the order of XLA's expansion; a negative exponent divides once, at the
+end. The exponent is a type, so that the products are a straight line.
 """
-@inline integer_pow(x, ::Val{N}) where {N} = N < 0 ? quotient(one(x), whole_power(x, Val(-N))) : whole_power(x, Val(N))
+@inline integer_pow(x, ::Val{N}) where {N} =
+    N < 0 ? quotient(one(x), whole_power(x, Val(-N))) : whole_power(x, Val(N))
 @generated function whole_power(x, ::Val{N}) where {N}
     steps, n, result = Expr[], N, :(one(x))
     while n > 0

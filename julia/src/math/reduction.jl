@@ -1,5 +1,5 @@
-# a = (4j + q) π/2 + r, |r| ≤ π/4 and a little, for a ≥ 0. Only the lowest two bits of q count. The remainder comes as r + tail, where
-# `nothing` is a tail that does not count.
+# a = (4j + q) π/2 + r, |r| ≤ π/4 and a little, for a ≥ 0. Only the lowest two bits of q count. The
+# remainder comes as r + tail, where `nothing` is a tail that does not count.
 
 const HALF_PI_32, HALF_PI_64 = in_parts(() -> big(π) / 2, 3)
 @inline half_pi(::Type{Float32}) = HALF_PI_32
@@ -8,9 +8,9 @@ const HALF_PI_32, HALF_PI_64 = in_parts(() -> big(π) / 2, 3)
 @inline two_over_pi(::Type{Float64}) = 0.6366197723675814
 
 """
-The largest |x| of the near functions. Cody and Waite (1980): `fma` makes the first difference exact while it is below 1; the three
-parts of π/2 together leave an error of 2⁻⁷² n (Float32) and 2⁻¹⁶¹ n, and no float in range comes closer to a multiple of π/2 than
-2⁻³³, or 2⁻⁶².
+The largest |x| of the near functions. Cody and Waite (1980): `fma` makes the first difference exact
+while it is below 1; the three parts of π/2 together leave an error of 2⁻⁷² n (Float32) and 2⁻¹⁶¹ n,
+and no float in range comes closer to a multiple of π/2 than 2⁻³³, or 2⁻⁶².
 """
 near_limit(::Type{Float32}) = 131072.0f0
 near_limit(::Type{Float64}) = 1073741824.0
@@ -30,15 +30,21 @@ end
     bits(t), r, fma(-n, low, fma(-n, middle, first - r))
 end
 
-# Payne and Hanek (1983): a = 2ᵘ m with an integer m, and since m times 4 quadrants is nothing, m times what 2ᵘ leaves of them is enough.
-# That is tabled: 2ᵘ·2/π mod 4 as a sum of four Float64. It is the one table here, and read only for huge arguments.
+# Payne and Hanek (1983): a = 2ᵘ m with an integer m, and since m times 4 quadrants is nothing, m
+# times what 2ᵘ leaves of them is enough. That is tabled: 2ᵘ·2/π mod 4 as a sum of four Float64. It
+# is the one table here, and read only for huge arguments.
 const LEAST_UNIT, GREATEST_UNIT = -23, 971
 const QUADRANTS = setprecision(2400) do
-    [part for u in LEAST_UNIT:GREATEST_UNIT for part in parts(Float64, mod(big(2.0)^u * 2 / big(π), 4), 4)]
+    [
+        part for u in LEAST_UNIT:GREATEST_UNIT
+        for part in parts(Float64, mod(big(2.0)^u * 2 / big(π), 4), 4)
+    ]
 end
 @inline quadrants(u::Int64, part) = unsafe_load(pointer(QUADRANTS), 4 * (u - LEAST_UNIT) + part)
 
-"(m, u) for an `a` with `digits` bits after the first; garbage but no access out of bounds where a is small, infinite or NaN."
+"""
+(m, u) for an `a` with `digits` bits after the first; garbage but no access out of bounds where a is
+small, infinite or NaN."""
 @inline function integer_and_unit(a::Float64, digits)
     e = (bits(a) >> 52) % Int64 - 1023
     e = ifelse(e < 0, 0, ifelse(e > 1023, 1023, e))

@@ -1,7 +1,9 @@
-# sin, cos and tan from the reduced argument. All three make the same instructions of it, which LLVM merges where they have one argument.
+# sin, cos and tan from the reduced argument. All three make the same instructions of it, which LLVM
+# merges where they have one argument.
 
 @inline sin_reduced(r::Float32, ::Nothing) = (s = r * r; muladd(r * s, sin_tail(s), r))
-@inline cos_reduced(r::Float32, ::Nothing) = (s = r * r; muladd(s, muladd(s, cos_tail(s), -0.5f0), 1.0f0))
+@inline cos_reduced(r::Float32, ::Nothing) =
+    (s = r * r; muladd(s, muladd(s, cos_tail(s), -0.5f0), 1.0f0))
 @inline sin_reduced(r, tail) = (s = r * r; r + muladd(r * s, sin_tail(s), tail))
 @inline cos_reduced(r, tail) = (s = r * r; 1 + muladd(s, muladd(s, cos_tail(s), -0.5), -(r * tail)))
 
@@ -30,7 +32,8 @@ end
     z = r * r
     s, s_rest = fast_two_sum(r, muladd(r * z, sin_tail(z), tail))
     c, c_rest = fast_two_sum(1.0, muladd(z, muladd(z, cos_tail(z), -0.5), -(r * tail)))
-    q, rest = quotient_of_sums(ifelse(odd, c, s), ifelse(odd, c_rest, s_rest), ifelse(odd, s, c), ifelse(odd, s_rest, c_rest))
+    q, rest = quotient_of_sums(ifelse(odd, c, s), ifelse(odd, c_rest, s_rest), ifelse(odd, s, c),
+        ifelse(odd, s_rest, c_rest))
     q + rest
 end
 "(x + x_rest) / (y + y_rest) as a number and what rounding took of it."

@@ -1,13 +1,18 @@
 # Hurwitz's zeta function and the derivatives of digamma.
 
 # B₂ₖ/(2k)!, k = 1 … 12 (DLMF 24.2).
-const BERNOULLI_OVER_FACTORIAL = Tuple(Float64[b / factorial(big(2k)) for (k, b) in enumerate(
-    BigInt[1, -1, 1, -1, 5, -691, 7, -3617, 43867, -174611, 854513, -236364091] .//
-    BigInt[6, 30, 42, 30, 66, 2730, 6, 510, 798, 330, 138, 2730])])
+const BERNOULLI_OVER_FACTORIAL = Tuple(
+    Float64[
+        b / factorial(big(2k)) for (k, b) in enumerate(
+            BigInt[1, -1, 1, -1, 5, -691, 7, -3617, 43867, -174611, 854513, -236364091] .//
+            BigInt[6, 30, 42, 30, 66, 2730, 6, 510, 798, 330, 138, 2730])
+    ]
+)
 
 """
-The Hurwitz zeta function Σ (q+k)⁻ˢ for s > 1 by Euler and Maclaurin (DLMF 25.11.28): ten terms, the integral, half a term and the
-Bernoulli corrections. Infinite at the poles q = 0, -1, …; defined at other negative q for integer s only.
+The Hurwitz zeta function Σ (q+k)⁻ˢ for s > 1 by Euler and Maclaurin (DLMF 25.11.28): ten terms, the
+integral, half a term and the Bernoulli corrections. Infinite at the poles q = 0, -1, …; defined at
+other negative q for integer s only.
 """
 function zeta(s::Float64, q::Float64)
     (isnan(s) || isnan(q) || s < 1) && return NaN

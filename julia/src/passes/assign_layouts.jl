@@ -21,17 +21,22 @@ function assign_layouts(p::Program)
     with(p; equations = equations)
 end
 
-"The large arrays computed element by element that all who read them want in one other order, and this."
+"""
+The large arrays computed element by element that all who read them want in one
+other order, and this."""
 function wanted_layouts(p::Program)
     orders = IdDict{Var,Any}()
     for e in p.equations, v in e.outputs
-        isfusable(e.op, e) && size_of(shape(v)) * sizeof(dtype(v)) >= WORTH_LAYOUT && (orders[v] = missing)
+        isfusable(e.op, e) && size_of(shape(v)) * sizeof(dtype(v)) >= WORTH_LAYOUT &&
+            (orders[v] = missing)
     end
     for e in p.equations, (k, a) in enumerate(e.inputs)
         haskey(orders, a) || continue
         wanted = wanted_layout(e.op, e, k)
-        wanted !== nothing && (orders[a] === missing || orders[a] == wanted) ? (orders[a] = wanted) : delete!(orders, a)
+        wanted !== nothing && (orders[a] === missing || orders[a] == wanted) ?
+        (orders[a] = wanted) : delete!(orders, a)
     end
     foreach(a -> delete!(orders, a), p.outputs)
-    filter!(((v, order),) -> order !== missing && !issorted(k for k in order if sizes(v)[k+1] != 1), orders)
+    filter!(((v, order),) -> order !== missing &&
+            !issorted(k for k in order if sizes(v)[k+1] != 1), orders)
 end

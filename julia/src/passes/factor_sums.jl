@@ -20,7 +20,8 @@ mutable struct Sum
     terms::Vector{Term}
     before::Vector{Equation}        # new equations, in front of the root
     changed::Bool
-    independent::Union{Bool,Nothing}    # whether its terms may be regrouped, found out when it matters
+    # whether its terms may be regrouped, found out when it matters
+    independent::Union{Bool,Nothing}
 end
 
 """
@@ -40,8 +41,11 @@ end
 isadditive(e) = e !== nothing && name(e.op) in (:add, :sub, :neg)
 issum(e) = isadditive(e) && isinexact(dtype(e.outputs[1])) && all(a -> a isa Var, e.inputs)
 "The signed operands of an add, sub or neg."
-signed_operands(e::Equation) = name(e.op) === :add ? [Term(false, a) for a in e.inputs] :
-    name(e.op) === :sub ? [Term(false, e.inputs[1]), Term(true, e.inputs[2])] : [Term(true, e.inputs[1])]
+signed_operands(e::Equation) =
+    name(e.op) === :add ? [Term(false, a) for a in e.inputs] :
+    name(e.op) === :sub ?
+    [Term(false, e.inputs[1]),
+        Term(true, e.inputs[2])] : [Term(true, e.inputs[1])]
 
 function find_sums(p::Program, uses, definition)
     inner, sums = VarSet(), Sum[]
@@ -52,7 +56,9 @@ function find_sums(p::Program, uses, definition)
         length(terms) > 1 && push!(sums, Sum(0, e, members, terms, Equation[], false, nothing))
     end
     reverse!(sums)
-    for (k, s) in enumerate(sums); s.place = k; end
+    for (k, s) in enumerate(sums)
+        s.place = k
+    end
     sums
 end
 
@@ -82,7 +88,8 @@ end
 Whether no two of the terms have an additive ancestor in common with opposite signs (in doubt, that
 is with very many ancestors: no). What they share with one sign cannot cancel."""
 function independent(definition, terms)
-    reached = IdDict{Var,UInt8}()      # additive ancestors of the terms so far -> the signs they come with, as bits
+    # additive ancestors of the terms so far -> the signs they come with, as bits
+    reached = IdDict{Var,UInt8}()
     for t in terms
         t.atom isa Var || continue
         own, count, stack = IdDict{Var,UInt8}(), 0, [t]
@@ -129,14 +136,16 @@ end
 
 "All but the operand in `slot`: terms with equal maps are the same linear map of that operand."
 linear_map(e::Equation, slot) =
-    Computation(e.op, Atom[a for (k, a) in enumerate(e.inputs) if k != slot], [aval(e.inputs[slot])],
-                Any[name(e.op) === :mul ? 0 : slot, attribute_values(e)...])
+    Computation(e.op, Atom[a for (k, a) in enumerate(e.inputs) if k != slot],
+        [aval(e.inputs[slot])], Any[name(e.op) === :mul ? 0 : slot, attribute_values(e)...])
 
-"The linear maps of which a term is a value that nothing else uses, with the positions of their operands."
+"""
+The linear maps of which a term is a value that nothing else uses, with the positions
+of their operands."""
 function linear_maps(t::Term, uses, definition)
     e = t.atom isa Var && uses[t.atom] == 1 ? get(definition, t.atom, nothing) : nothing
     e === nothing ? Tuple{Computation,Int}[] :
-        [(linear_map(e, slot), slot) for slot in linear_slots(e.op, e) if e.inputs[slot] isa Var]
+    [(linear_map(e, slot), slot) for slot in linear_slots(e.op, e) if e.inputs[slot] isa Var]
 end
 
 function factor_linear_maps!(s::Sum, uses, definition)
@@ -152,12 +161,17 @@ function factor_linear_maps!(s::Sum, uses, definition)
         waiting(k) || continue
         group = unique(first, [g for g in groups[map] if waiting(g[1])])
         length(group) > 1 && mayregroup(s, definition) || continue
-        operands = [Term(s.terms[i].negative, definition[s.terms[i].atom].inputs[position]) for (i, position) in group]
+        operands = [
+            Term(s.terms[i].negative, definition[s.terms[i].atom].inputs[position])
+            for (i, position) in group
+        ]
         independent(definition, operands) || continue
         place = group[1][1]
         s.terms[place] = joined_terms!(s, definition[s.terms[k].atom], slot, operands)
         joined[place] = true
-        for (i, _) in group[2:end]; gone[i] = true; end
+        for (i, _) in group[2:end]
+            gone[i] = true
+        end
         s.changed = true
     end
     s.terms = s.terms[.!gone]
@@ -198,7 +212,9 @@ function share_pairs!(sums, definition)
         for list in shared_pairs(sums, definition)
             any(o -> touched[o.sum.place], list) && continue
             share!(list)
-            for o in list; touched[o.sum.place] = true; end
+            for o in list
+                touched[o.sum.place] = true
+            end
         end
         any(touched) || return
     end
@@ -214,9 +230,13 @@ function shared_pairs(sums, definition)
             isempty(list) || last(list).sum !== s ? push!(list, Pairing(s, i, j)) : nothing
         end
     end
-    lists = [filter(o -> mayregroup(o.sum, definition), list) for list in values(occurrences) if length(list) > 1]
+    lists = [
+        filter(o -> mayregroup(o.sum, definition), list)
+        for list in values(occurrences) if length(list) > 1
+    ]
     # Sums come in program order: the first to hold the pair computes it.
-    sort!(filter!(isworthwhile, lists); by = list -> (-length(list), list[1].sum.place, list[1].first, list[1].second))
+    sort!(filter!(isworthwhile, lists);
+        by = list -> (-length(list), list[1].sum.place, list[1].first, list[1].second))
 end
 
 """
@@ -226,7 +246,8 @@ isworthwhile(list) = length(list) > 1 && any(o -> length(o.sum.terms) > 2, list)
 
 function share!(list)
     s, (_, negated) = list[1].sum, pair_key(list[1])
-    total = summed!(Builder(s.before, s.root.source), [s.terms[list[1].first], s.terms[list[1].second]])
+    total = summed!(Builder(s.before, s.root.source),
+        [s.terms[list[1].first], s.terms[list[1].second]])
     for o in list
         _, other_negated = pair_key(o)
         o.sum.terms[o.first] = Term((other_negated != negated) != total.negative, total.atom)
@@ -245,7 +266,11 @@ function rebuild(p::Program, sums)
     b, env = Builder(), Environment()
     current(a) = a isa Var ? get(env, a, a) : a
     append_current!(e) =
-        push!(b.equations, any(a -> haskey(env, a), e.inputs) ? with(e; inputs = Atom[current(a) for a in e.inputs]) : e)
+        push!(
+            b.equations,
+            any(a -> haskey(env, a), e.inputs) ?
+            with(e; inputs = Atom[current(a) for a in e.inputs]) : e
+        )
     for e in p.equations
         s = get(owner, e.outputs[1], nothing)
         if s !== nothing

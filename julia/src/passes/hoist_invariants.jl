@@ -28,7 +28,9 @@ function hoist_invariants(p::Program)
     with(p; equations = hoisted.equations)
 end
 
-"A loop's body with further constants, after those it has, and their values, whose equations are hoisted."
+"""
+A loop's body with further constants, after those it has, and their values, whose
+equations are hoisted."""
 function without_invariants!(hoisted::Hoisted, body::Program, consts)
     n = length(consts)
     fixed, moved = invariant(body, n)
@@ -39,7 +41,8 @@ function without_invariants!(hoisted::Hoisted, body::Program, consts)
     env = Environment(zip(body.inputs[1:n], consts))
     outside = live_equations([e for e in body.equations if e.outputs[1] in fixed], wanted)
     append_once!(hoisted, env, outside)
-    inside = with(body; inputs = vcat(body.inputs[1:n], wanted, body.inputs[n+1:end]), equations = filter(stays, body.equations))
+    inside = with(body; inputs = vcat(body.inputs[1:n], wanted, body.inputs[n+1:end]),
+        equations = filter(stays, body.equations))
     dce(inside), Atom[env[v] for v in wanted]
 end
 
@@ -57,7 +60,9 @@ function invariant(body::Program, n)
     end
     fixed, moved
 end
-"Appends the equations, with their variables as in `env`, but takes results of equal ones that are there."
+"""
+Appends the equations, with their variables as in `env`, but takes results of equal
+ones that are there."""
 function append_once!(hoisted::Hoisted, env, outside)
     for e in outside
         q = with(e; inputs = Atom[lookup(env, a) for a in e.inputs], outputs = fresh(e.outputs))

@@ -1,5 +1,5 @@
-# Which values a trip of a loop keeps for the backward loop, so that they are the fewest bytes: a least cut.
-# (The residuals of a Program, before this, are chosen in ad/partial_eval.jl.)
+# Which values a trip of a loop keeps for the backward loop, so that they are the fewest bytes: a
+# least cut. (The residuals of a Program, before this, are chosen in ad/partial_eval.jl.)
 #
 # What is cheap to compute again need not be kept if what it is computed from is. The values kept
 # are a cut of the graph of such computations, between what the unknown half needs and what has to
@@ -10,7 +10,8 @@
 """
     fewest_loop_residuals(split, free) -> Split
 
-The same split of a loop's body with the residuals that take the fewest bytes. Known inputs marked in `free` take none."""
+The same split of a loop's body with the residuals that take the fewest bytes. Known inputs marked
+in `free` take none."""
 function fewest_loop_residuals(s::Split, free)
     p, m = s.known, length(s.known.outputs) - s.residuals
     atoms = p.outputs[m+1:end]
@@ -18,7 +19,8 @@ function fewest_loop_residuals(s::Split, free)
     cut = least_cut(p, atoms, VarSet(p.inputs[free]))
     kept = [v for v in vcat(p.inputs, (e.outputs for e in p.equations)...) if v in cut]
     again = leading_to(atoms, cut, p)
-    unknown = build(s.unknown.name, vcat(map(aval, kept), map(aval, s.unknown.inputs[s.residuals+1:end]))) do b, v
+    unknown = build(s.unknown.name,
+        vcat(map(aval, kept), map(aval, s.unknown.inputs[s.residuals+1:end]))) do b, v
         env = Environment(zip(kept, v))
         for e in again
             results = emit!(b, e.op, Atom[lookup(env, a) for a in e.inputs], e.attrs)
@@ -87,7 +89,8 @@ function least_cut(p::Program, needed, free)
     VarSet(v for v in f.wanted if !(v in f.computed))
 end
 
-visit!(f::Flow, side::Bool, v::Var) = (push!(side ? f.wanted : f.computed, v); push!(f.path, (side, v)))
+visit!(f::Flow, side::Bool, v::Var) =
+    (push!(side ? f.wanted : f.computed, v); push!(f.path, (side, v)))
 
 """
 Sends up to `amount` more through `v`, or by another way what comes there from its readers; gives
@@ -109,7 +112,9 @@ function push_wanted!(f::Flow, v::Var, amount)
     0
 end
 
-"Sends up to `amount` more from `v` to its operands, or out, or by another way what comes through `v`."
+"""
+Sends up to `amount` more from `v` to its operands, or out, or by another way what
+comes through `v`."""
 function push_computed!(f::Flow, v::Var, amount)
     visit!(f, false, v)
     haskey(f.operands, v) || return amount

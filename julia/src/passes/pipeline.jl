@@ -1,4 +1,5 @@
-# Which passes run, by name and in their order: for `optimize`, for a linearization, and for native code.
+# Which passes run, by name and in their order: for `optimize`, for a linearization,
+# and for native code.
 
 "A function from Programs to Programs that do the same."
 struct Pass
@@ -6,7 +7,8 @@ struct Pass
     run::Function
 end
 "`run(pass, program)` runs a pass."
-run_passes(passes, p::Program, run = (pass, q) -> pass.run(q))::Program = foldl((q, pass) -> run(pass, q), passes; init = p)
+run_passes(passes, p::Program, run = (pass, q) -> pass.run(q))::Program =
+    foldl((q, pass) -> run(pass, q), passes; init = p)
 
 # ---- optimize
 
@@ -22,7 +24,11 @@ Dead code, identities, constant folding, common subexpressions, factoring of com
 by rounding at most."""
 function optimize(p::Program)
     # Nested Programs see nothing of what is around them, so once is enough for them.
-    p = copy_program(with(p; equations = Equation[map_bodies(optimize, e) for e in dce(p).equations]))
+    p =
+        copy_program(
+            with(p;
+                equations = Equation[map_bodies(optimize, e) for e in dce(p).equations])
+        )
     shorter = rounds(SIMPLIFY, p)
     # A sign that was used twice and moved is there twice; mostly sums absorb it, but where not it
     # had better stay.
@@ -55,15 +61,18 @@ function linearized(p::Program, active; compact = false, optimized = false)
     shorter = rematerialize(l)
     shorter === l ? l : optimized_halves(shorter)
 end
-optimized_halves(l::Linearized) = Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
+optimized_halves(l::Linearized) =
+    Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
 
 "The passes over the two halves of a loop's body. Known inputs marked in `free` need not be kept."
 const LOOP_RESIDUAL_PASSES = (fewest_loop_residuals, pack_loop_residuals)
-compact_loop_residuals(s::Split, free) = foldl((s, pass) -> pass(s, free), LOOP_RESIDUAL_PASSES; init = s)
+compact_loop_residuals(s::Split, free) =
+    foldl((s, pass) -> pass(s, free), LOOP_RESIDUAL_PASSES; init = s)
 
 # ---- native code
 
 "What a Program goes through before code is made of it."
-const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls), Pass(:hoist_invariants, hoist_invariants),
-                       Pass(:fuse_pad_add, fuse_pad_add), Pass(:assign_layouts, assign_layouts)]
+const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
+    Pass(:hoist_invariants, hoist_invariants), Pass(:fuse_pad_add, fuse_pad_add),
+    Pass(:assign_layouts, assign_layouts)]
 prepare_native(p::Program) = run_passes(NATIVE_PASSES, p)

@@ -13,27 +13,36 @@ function rematerialize(l::Linearized)
     at_hand = VarSet(p.inputs)
     union!(at_hand, (a for a in p.outputs[1:m] if a isa Var))
     needed = VarSet()               # the first results of the equations to be repeated
-    again = VarSet(a for a in atoms if a isa Var && !(a in at_hand) && islarge(a) && need_again!(needed, a, producer, at_hand, DEAR_RESIDUAL))
+    again = VarSet(
+        a for a in atoms if a isa Var && !(a in at_hand) && islarge(a) &&
+        need_again!(needed, a, producer, at_hand, DEAR_RESIDUAL)
+    )
     kept, equations = repeated(p, atoms, again, needed)
     # Where what is kept gives a result at little more cost, it is not kept: the result may not be
     # wanted, and then nothing remains to be computed early.
-    results = [a for a in kept if a isa Var && islarge(a) && haskey(producer, a) && !(a in again) && a in at_hand]
+    results = [
+        a for a in kept if a isa Var && islarge(a) && haskey(producer, a) && !(a in again) &&
+        a in at_hand
+    ]
     if !isempty(results)
         others = setdiff!(VarSet(a for a in kept if a isa Var), results)
         union!(again, a for a in results if need_again!(needed, a, producer, others, DEAR_RESULT))
         kept, equations = repeated(p, atoms, again, needed)
     end
     isempty(again) && return l
-    linear = build(l.linear.name, vcat(map(aval, kept), map(aval, l.linear.inputs[l.residuals+1:end]))) do b, v
+    linear = build(l.linear.name,
+        vcat(map(aval, kept), map(aval, l.linear.inputs[l.residuals+1:end]))) do b, v
         env = Environment(a => x for (a, x) in zip(kept, v) if a isa Var)
         for e in equations
             outputs = fresh(e.outputs)
-            push!(b.equations, with(e; inputs = Atom[lookup(env, a) for a in e.inputs], outputs = outputs))
+            push!(b.equations,
+                with(e; inputs = Atom[lookup(env, a) for a in e.inputs], outputs = outputs))
             foreach((v, w) -> env[v] = w, e.outputs, outputs)
         end
         inline!(b, l.linear, vcat(Atom[lookup(env, a) for a in atoms], v[length(kept)+1:end]))
     end
-    Linearized(dce(with(p; outputs = vcat(p.outputs[1:m], kept))), linear, l.hastangent, length(kept))
+    Linearized(dce(with(p; outputs = vcat(p.outputs[1:m], kept))), linear, l.hastangent,
+        length(kept))
 end
 
 "What is kept where the residuals in `again` are not, and the equations that compute those."

@@ -35,7 +35,8 @@ struct Code
     places::IdDict{Var,Int}                 # (equation, result) as one number
     last_use::IdDict{Var,Int}
     alike::Dict{UInt,Vector{Int}}           # equations by kind, in order
-    extents::Dict{Int,Int}                  # period -> up to where equations are known to be like those a period later
+    # period -> up to where equations are known to be like those a period later
+    extents::Dict{Int,Int}
 end
 const MOST_RESULTS = 1024
 
@@ -60,7 +61,8 @@ function kind(e::Equation)
     (hasbodies(e) || length(e.outputs) >= MOST_RESULTS) && return objectid(e.outputs)
     h = foldl((h, v) -> hash(aval(v), h), e.outputs; init = hash(name(e.op)))
     h = foldl((h, a) -> hash(a isa Literal ? a : aval(a), h), e.inputs; init = h)
-    isslice(e) ? hash(e[:strides], h) : foldl((h, k) -> hash(k => e[k], h), sort!(collect(keys(e.attrs))); init = h)
+    isslice(e) ? hash(e[:strides], h) :
+    foldl((h, k) -> hash(k => e[k], h), sort!(collect(keys(e.attrs))); init = h)
 end
 
 # What an operand is in every trip.
@@ -118,11 +120,15 @@ end
 function alike_until(c::Code, i, period)
     known = get(c.extents, period, 0)
     known >= i && return known
-    while i + period <= length(c.equations) && c.kinds[i] == c.kinds[i+period]; i += 1; end
+    while i + period <= length(c.equations) && c.kinds[i] == c.kinds[i+period]
+        i += 1
+    end
     c.extents[period] = i
 end
 
-"Notes what the operands of equation `k` are, judged by two trips; false where they are something else."
+"""
+Notes what the operands of equation `k` are, judged by two trips; false where they
+are something else."""
 function find_operands!(c::Code, l::RepeatedBlock, k)
     e, f = equation(c, l, k, 0), equation(c, l, k, 1)
     operands = Any[operand(c, l, a, b) for (a, b) in zip(e.inputs, f.inputs)]
@@ -151,7 +157,8 @@ end
 follows(c::Code, l::RepeatedBlock, t) = all(k -> follows(c, l, k, t), 0:l.period-1)
 function follows(c, l, k, t)
     e, operands = equation(c, l, k, t), l.operands[k+1]
-    all(s -> follows(operands[s], c, l, e.inputs[s], t), eachindex(operands)) && (!(isslice(e)) || e[:start] == start(operands[1], equation(c, l, k, 0), t))
+    all(s -> follows(operands[s], c, l, e.inputs[s], t), eachindex(operands)) &&
+        (!(isslice(e)) || e[:start] == start(operands[1], equation(c, l, k, 0), t))
 end
 follows(x::Literal, c, l, a, t) = true
 follows(x::Invariant, c, l, a, t) = a === x.value
@@ -162,21 +169,27 @@ result_of(c, l, x::Local, t) = equation(c, l, x.equation, t).outputs[x.result]
 
 "Where a slice begins in trip `t`."
 start(x, first_slice, t) = first_slice[:start]
-start(x::Elements, first_slice, t) = [d - 1 == x.axis ? x.first + t * x.step : n for (d, n) in enumerate(first_slice[:start])]
+start(x::Elements, first_slice, t) =
+    [d - 1 == x.axis ? x.first + t * x.step : n for (d, n) in enumerate(first_slice[:start])]
 
 # ---- writing
 
 function roll!(b::Builder, env, c::Code, l::RepeatedBlock)
     operands = unique(x for list in l.operands for x in list)
-    invariants, carried, slices = ([x for x in operands if x isa T] for T in (Invariant, Carried, Elements))
+    invariants, carried, slices = ([x for x in operands if x isa T]
+     for T in (Invariant, Carried, Elements))
     stacks = stacked_results(c, l, carried)
     b.source = equation(c, l, 0, 0).source
     now(v) = get(env, v, v)
     xs = Atom[elements_array(b, now(x.array), x, l, c) for x in slices]
     body = block_body(c, l, invariants, carried, slices, map(first, stacks), xs)
-    y = emit!(b, primitive(:scan), vcat(Atom[now(x.value) for x in invariants], Atom[now(x.start) for x in carried], xs),
-              Attributes(:length => l.trips, :reverse => false, :consts => length(invariants), :carry => length(carried), :unroll => 1, :body => body))
-    for (x, v) in zip(carried, y); env[result_of(c, l, x.of, l.trips - 1)] = v; end
+    y = emit!(b, primitive(:scan),
+        vcat(Atom[now(x.value) for x in invariants], Atom[now(x.start) for x in carried], xs),
+        Attributes(:length => l.trips, :reverse => false, :consts => length(invariants),
+            :carry => length(carried), :unroll => 1, :body => body))
+    for (x, v) in zip(carried, y)
+        env[result_of(c, l, x.of, l.trips - 1)] = v
+    end
     for ((x, trips), v) in zip(stacks, y[length(carried)+1:end]), t in trips
         env[result_of(c, l, x, t)] = trip_of(b, v, t)
     end
@@ -190,7 +203,10 @@ function stacked_results(c::Code, l::RepeatedBlock, carried)
     atend = Set(x.of for x in carried)
     for k in 0:l.period-1, o in eachindex(equation(c, l, k, 0).outputs)
         x = Local(k, o)
-        trips = [t for t in 0:l.trips-1 if get(c.last_use, result_of(c, l, x, t), 0) >= after && !(t == l.trips - 1 && x in atend)]
+        trips = [
+            t for t in 0:l.trips-1 if get(c.last_use, result_of(c, l, x, t), 0) >= after &&
+            !(t == l.trips - 1 && x in atend)
+        ]
         isempty(trips) || push!(found, x => trips)
     end
     found
@@ -201,21 +217,25 @@ function elements_array(b::Builder, array, x::Elements, l, c)
     e = equation(c, l, findfirst(list -> x in list, l.operands) - 1, 0)
     from, limit, strides = copy(e[:start]), copy(e[:limit]), copy(e[:strides])
     final = x.first + (l.trips - 1) * x.step
-    from[x.axis+1], limit[x.axis+1], strides[x.axis+1] = min(x.first, final), max(x.first, final) + 1, abs(x.step)
+    from[x.axis+1], limit[x.axis+1], strides[x.axis+1] = (min(x.first, final),
+        max(x.first, final) + 1, abs(x.step))
     y = emit(b, :slice, array; start = from, limit = limit, strides = strides)
     x.step < 0 && (y = emit(b, :rev, y; dims = [x.axis]))
     rank = length(from)
-    x.axis == 0 ? y : emit(b, :transpose, y; perm = vcat(x.axis, [d for d in 0:rank-1 if d != x.axis]))
+    x.axis == 0 ? y :
+    emit(b, :transpose, y; perm = vcat(x.axis, [d for d in 0:rank-1 if d != x.axis]))
 end
 
 function trip_of(b::Builder, stack, t)
     rest = Int[d for d in shape(stack)[2:end]]
-    y = emit(b, :slice, stack; start = vcat(t, zeros(Int, length(rest))), limit = vcat(t + 1, rest), strides = ones(Int, length(rest) + 1))
+    y = emit(b, :slice, stack; start = vcat(t, zeros(Int, length(rest))), limit = vcat(t + 1, rest),
+        strides = ones(Int, length(rest) + 1))
     emit(b, :squeeze, y; dims = [0])
 end
 
 function block_body(c::Code, l::RepeatedBlock, invariants, carried, slices, stacks, xs)
-    types = vcat([aval(x.value) for x in invariants], [aval(x.start) for x in carried], [TensorType(dtype(a), shape(a)[2:end]) for a in xs])
+    types = vcat([aval(x.value) for x in invariants], [aval(x.start) for x in carried],
+        [TensorType(dtype(a), shape(a)[2:end]) for a in xs])
     build("block", types) do b, v
         given_ = Dict{Any,Atom}(zip(vcat(invariants, carried, slices), v))
         atom(x::Literal) = x
@@ -223,7 +243,9 @@ function block_body(c::Code, l::RepeatedBlock, invariants, carried, slices, stac
         for (k, operands) in enumerate(l.operands)
             e = equation(c, l, k - 1, 0)
             b.source = e.source
-            y = !isempty(operands) && operands[1] isa Elements ? [emit(b, :reshape, atom(operands[1]); shape = shape(e.outputs[1]))] :
+            y =
+                !isempty(operands) && operands[1] isa Elements ?
+                [emit(b, :reshape, atom(operands[1]); shape = shape(e.outputs[1]))] :
                 emit!(b, e.op, Atom[atom(x) for x in operands], e.attrs)
             foreach((o, a) -> given_[Local(k - 1, o)] = a, eachindex(y), y)
         end

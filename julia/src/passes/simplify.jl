@@ -8,7 +8,7 @@ elementwise equations of literals folded, equal equations merged. Nested Program
 are."""
 function simplified(p::Program, careful::Bool = false)
     pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Computation,Vector{Atom}}(),
-                        use_counts(p), careful, Equation[])
+        use_counts(p), careful, Equation[])
     for e in p.equations
         check_cancelled()
         simplify_equation!(pass, e)
@@ -20,18 +20,21 @@ end
 struct Computation
     op::Primitive
     operands::Vector{Atom}
-    types::Vector{TensorType}       # they tell the constants [0] and [false] apart, which are equal in Julia
+    # they tell the constants [0] and [false] apart, which are equal in Julia
+    types::Vector{TensorType}
     attributes::Vector{Any}
     hash::UInt
 end
 function Computation(op, operands, types, attributes)
     h = foldl((h, a) -> hash(identity_key(a), h), operands; init = hash(name(op)))
-    Computation(op, operands, types, attributes, foldl((h, v) -> hash(outline(v), h), attributes; init = h))
+    Computation(op, operands, types, attributes,
+        foldl((h, v) -> hash(outline(v), h), attributes; init = h))
 end
 Base.hash(c::Computation, h::UInt) = hash(c.hash, h)
 Base.:(==)(a::Computation, b::Computation) =
     a.hash == b.hash && a.op === b.op && same_atoms(a.operands, b.operands) && a.types == b.types &&
-    length(a.attributes) == length(b.attributes) && all(isequal(attribute_key(v), attribute_key(w)) for (v, w) in zip(a.attributes, b.attributes))
+    length(a.attributes) == length(b.attributes) &&
+    all(isequal(attribute_key(v), attribute_key(w)) for (v, w) in zip(a.attributes, b.attributes))
 
 same_atoms(x, y) = length(x) == length(y) && all(same_atom(a, b) for (a, b) in zip(x, y))
 same_atom(a::Var, b::Var) = a === b
@@ -52,7 +55,8 @@ struct SimplifyPass
     env::Environment                        # old variable -> what replaces it
     definition::IdDict{Var,Equation}
     seen::Dict{Computation,Vector{Atom}}    # -> the results
-    uses::IdDict{Var,Int}                   # of each result, with those of the results that it replaces
+    # of each result, with those of the results that it replaces
+    uses::IdDict{Var,Int}
     careful::Bool                           # move no sign that is used elsewhere too
     equations::Vector{Equation}
 end
@@ -61,7 +65,8 @@ resolve(pass::SimplifyPass, v::Var) = get(pass.env, v, v)
 resolve(pass::SimplifyPass, l::Literal) = l
 "The equation with every operand replaced by what stands for it."
 resolved(pass::SimplifyPass, e::Equation) =
-    any(a -> a isa Var && haskey(pass.env, a), e.inputs) ? with(e; inputs = Atom[resolve(pass, a) for a in e.inputs]) : e
+    any(a -> a isa Var && haskey(pass.env, a), e.inputs) ?
+    with(e; inputs = Atom[resolve(pass, a) for a in e.inputs]) : e
 
 function simplify_equation!(pass::SimplifyPass, e::Equation)
     results = simpler(pass, resolved(pass, e))
@@ -118,9 +123,12 @@ function simpler_chain!(pass::SimplifyPass, equations)
     simpler(pass, resolved(pass, equations[end]))
 end
 
-"Arrays filled with a literal become that literal where an operand of the full shape stands beside them."
+"""
+Arrays filled with a literal become that literal where an operand of the full shape
+stands beside them."""
 function literal_operands(pass::SimplifyPass, e::Equation)
-    iselementwise(e.op) && !isempty(shape(e.outputs[1])) && any(a -> filling(pass, a) !== a, e.inputs) || return e
+    iselementwise(e.op) && !isempty(shape(e.outputs[1])) &&
+        any(a -> filling(pass, a) !== a, e.inputs) || return e
     fills = Atom[filling(pass, a) for a in e.inputs]
     any(a -> a isa Var && shape(a) == shape(e.outputs[1]), fills) ? with(e; inputs = fills) : e
 end
@@ -131,7 +139,8 @@ end
 
 "The literal that an elementwise equation of literals gives, or nothing."
 folded(e::Equation) =
-    iselementwise(e.op) && !isempty(e.inputs) && all(a -> a isa Literal, e.inputs) && isempty(shape(e.outputs[1])) ?
+    iselementwise(e.op) && !isempty(e.inputs) && all(a -> a isa Literal, e.inputs) &&
+    isempty(shape(e.outputs[1])) ?
     folded(e.op, e.inputs, e.attrs) : nothing
 
 function computation(e::Equation)
@@ -140,7 +149,8 @@ function computation(e::Equation)
 end
 "Literals last; any fixed order serves."
 identity_order(a) = a isa Var ? objectid(a) : typemax(UInt)
-attribute_values(e::Equation) = isempty(e.attrs) ? NO_VALUES : Any[e.attrs[k] for k in attributes(e.op) if haskey(e.attrs, k)]
+attribute_values(e::Equation) =
+    isempty(e.attrs) ? NO_VALUES : Any[e.attrs[k] for k in attributes(e.op) if haskey(e.attrs, k)]
 const NO_VALUES = Any[]
 
 function inline_body!(pass::SimplifyPass, body::Program, x)
@@ -149,4 +159,3 @@ function inline_body!(pass::SimplifyPass, body::Program, x)
     foreach(q -> simplify_equation!(pass, q), b.equations)
     Atom[resolve(pass, a) for a in results]
 end
-

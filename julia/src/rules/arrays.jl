@@ -29,12 +29,16 @@ axes_except(type, removed) = Int[k for k in 0:ndims(type)-1 if !(k in removed)]
 check_axis(op, type::TensorType, axis) =
     0 <= axis < ndims(type) || infer_error(op, "$(type_text(type)) has no axis $axis")
 check_axes(op, type::TensorType, axes) =
-    all(k -> 0 <= k < ndims(type), axes) && allunique(axes) || infer_error(op, "axes $axes do not fit $(type_text(type))")
+    all(k -> 0 <= k < ndims(type), axes) && allunique(axes) ||
+    infer_error(op, "axes $axes do not fit $(type_text(type))")
 
-# Symbolic dimensions compare only where their difference is a number; a rule refuses what is certainly wrong.
+# Symbolic dimensions compare only where their difference is a number; a rule refuses
+# what is certainly wrong.
 below(a::AnyDim, b::AnyDim) = (d = a - b; d isa Int && d < 0)
-same_dtypes(op, types) = all(t -> t.dtype === types[1].dtype, types) ||
-    infer_error(op, "operands have different dtypes: $(join(map(type_text, types), ", "))")
+same_dtypes(op, types) =
+    all(t -> t.dtype === types[1].dtype, types) ||
+    infer_error(op,
+        "operands have different dtypes: $(join(map(type_text, types), ", "))")
 
 # What rules emit again and again.
 
@@ -51,8 +55,10 @@ spread_over(b::Builder, y::Atom, type::TensorType, axes) =
     emit(b, :broadcast_in_dim, y; shape = type.shape, dims = axes_except(type, axes))
 
 "Converts an atom where it does not have that dtype already."
-cast(b::Builder, x::Atom, T::DataType) = dtype(x) === T ? x : emit(b, :convert_element_type, x; dtype = dtype_name(T))
+cast(b::Builder, x::Atom, T::DataType) =
+    dtype(x) === T ? x : emit(b, :convert_element_type, x; dtype = dtype_name(T))
 
 "A dtype that holds every position along that dimension."
 index_dtype(n::Dim) = n isa Int && n > typemax(Int32) ? Int64 : Int32
-iota(b::Builder, T::DataType, shape, axis) = emit(b, :iota; dtype = dtype_name(T), shape = Shape(shape), dim = axis)
+iota(b::Builder, T::DataType, shape, axis) =
+    emit(b, :iota; dtype = dtype_name(T), shape = Shape(shape), dim = axis)

@@ -1,11 +1,11 @@
 # Elementwise primitives of two operands. Tangents: (t, y, a, b) -> ∂y/∂a · t and ∂y/∂b · t.
 
 binary(:add, +; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> t),
-       transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? ȳ : nothing))
+    transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? ȳ : nothing))
 binary(:sub, -; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -t),
-       transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? -ȳ : nothing))
+    transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? -ȳ : nothing))
 binary(:mul, *; tangents = ((t, y, a, b) -> t * b, (t, y, a, b) -> a * t),
-       transpose = (ȳ, a, b) -> islinear(a) ? (ȳ * b, nothing) : (nothing, a * ȳ))
+    transpose = (ȳ, a, b) -> islinear(a) ? (ȳ * b, nothing) : (nothing, a * ȳ))
 
 # Integer division truncates; by zero it gives all ones (-1, or the largest unsigned number), and
 # the remainder is the dividend. Divisors that the processor traps on are replaced first.
@@ -16,17 +16,24 @@ quotient(a, b) = a / b
 quotient(a::Complex, b::Complex) = NumberMath.quotient(a, b)
 quotient(a::T, b::T) where {T<:Signed} =
     ifelse(b == 0, ~zero(T), ifelse(b == -1, -a, Core.Intrinsics.sdiv_int(a, harmless(b))))
-quotient(a::T, b::T) where {T<:Unsigned} = ifelse(b == 0, ~zero(T), Core.Intrinsics.udiv_int(a, harmless(b)))
+quotient(a::T, b::T) where {T<:Unsigned} =
+    ifelse(b == 0, ~zero(T), Core.Intrinsics.udiv_int(a, harmless(b)))
 remainder(a, b) = NumberMath.rem(a, b)
-remainder(a::T, b::T) where {T<:Signed} = ifelse(b == 0, a, Core.Intrinsics.srem_int(a, harmless(b)))
-remainder(a::T, b::T) where {T<:Unsigned} = ifelse(b == 0, a, Core.Intrinsics.urem_int(a, harmless(b)))
+remainder(a::T, b::T) where {T<:Signed} =
+    ifelse(b == 0, a, Core.Intrinsics.srem_int(a, harmless(b)))
+remainder(a::T, b::T) where {T<:Unsigned} =
+    ifelse(b == 0, a, Core.Intrinsics.urem_int(a, harmless(b)))
 
-binary(:div, quotient; cost = 4, tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y * (1 / b)))),
-       transpose = (ȳ, a, b) -> islinear(b) ? throw(UnsupportedPrimitive("div", "is not linear in its denominator", "")) : (ȳ / b, nothing))
+binary(:div, quotient; cost = 4,
+    tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y * (1 / b)))),
+    transpose = (ȳ, a, b) ->
+        islinear(b) ?
+        throw(UnsupportedPrimitive("div", "is not linear in its denominator",
+            "")) : (ȳ / b, nothing))
 # a = trunc(a/b)·b + rem.
 truncated(q::Traced) = sign(q) * floor(abs(q))
 binary(:rem, remainder; cost = 8, domain = T -> isnumber(T) && isordered(T),
-       tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -(t * truncated(a / b))))
+    tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -(t * truncated(a / b))))
 
 @inline power(a, b) = NumberMath.pow(a, b)
 @inline power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
@@ -40,16 +47,19 @@ function pow_tangent_base(t, y, a, b)
 end
 pow_tangent_exponent(t, y, a, b) = t * (log(where_(compare(:eq, a, 0), 1, a)) * y)
 binary(:pow, power; cost = 24, accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
-       tangents = (pow_tangent_base, pow_tangent_exponent))
+    tangents = (pow_tangent_base, pow_tangent_exponent))
 
 # NaN wins over numbers; complex numbers are ordered by real part, then imaginary part. Equal
 # operands share the tangent.
 larger(a, b) = max(a, b)
-larger(a::Complex, b::Complex) = isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) >= (real(b), imag(b)) ? a : b
+larger(a::Complex, b::Complex) =
+    isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) >= (real(b), imag(b)) ? a : b
 smaller(a, b) = min(a, b)
-smaller(a::Complex, b::Complex) = isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) <= (real(b), imag(b)) ? a : b
+smaller(a::Complex, b::Complex) =
+    isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) <= (real(b), imag(b)) ? a : b
 share(t, y, mine, other) =
-    t * where_(compare(:eq, mine, y), where_(compare(:eq, other, y), literal(t, 0.5), literal(t, 1)), literal(t, 0))
+    t * where_(compare(:eq, mine, y),
+        where_(compare(:eq, other, y), literal(t, 0.5), literal(t, 1)), literal(t, 0))
 const SHARES = ((t, y, a, b) -> share(t, y, a, b), (t, y, a, b) -> share(t, y, b, a))
 binary(:max, larger; domain = isanything, tangents = SHARES)
 binary(:min, smaller; domain = isanything, tangents = SHARES)
@@ -72,8 +82,10 @@ function quotients(a, b)
 end
 binary(:atan2, NumberMath.atan2; cost = 16, domain = isinexact, tangents = atan2_tangent)
 
-# As a function of real numbers it is the identity of the first operand, but for less than any number.
-binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat, tangents = ((t, y, a, b) -> t, (t, y, a, b) -> nothing))
+# As a function of real numbers it is the identity of the first operand, but for
+# less than any number.
+binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat,
+    tangents = ((t, y, a, b) -> t, (t, y, a, b) -> nothing))
 # Floats of one sign are ordered as their bits are.
 function next_after(a::T, b::T) where {T<:AbstractFloat}
     (isnan(a) || isnan(b)) && return a + b
@@ -87,10 +99,12 @@ binary(:and, &; domain = islogical_dtype)
 binary(:or, |; domain = islogical_dtype)
 binary(:xor, xor; domain = islogical_dtype)
 
-# A shift by the width or more leaves nothing, or copies of the sign; a negative one is a large unsigned one.
+# A shift by the width or more leaves nothing, or copies of the sign; a negative one is
+# a large unsigned one.
 binary(:shift_left, (x, n) -> x << unsigned(n); domain = isinteger_dtype)
 binary(:shift_right_logical, (x, n) -> x >>> unsigned(n); domain = isinteger_dtype)
-binary(:shift_right_arithmetic, (x, n) -> (signed(x) >> unsigned(n)) % typeof(x); domain = isinteger_dtype)
+binary(:shift_right_arithmetic, (x, n) -> (signed(x) >> unsigned(n)) % typeof(x);
+    domain = isinteger_dtype)
 binary(:mulhi, (a, b) -> (widemul(a, b) >> 8sizeof(a)) % typeof(a); domain = isinteger_dtype)
 
 binary(:eq, ==; domain = isanything, result = bool_dtype)

@@ -6,5 +6,9 @@ results_of(p::Program) = TensorType[aval(a) for a in p.outputs]
 function check_operands(op, body::Program, types)
     expected = TensorType[aval(v) for v in body.inputs]
     expected == types ||
-        infer_error(op, "the body takes ($(join(map(type_text, expected), ", "))), the operands are ($(join(map(type_text, types), ", ")))")
+        infer_error(
+            op,
+            "the body takes ($(join(map(type_text, expected), ", "))), the operands " *
+            "are ($(join(map(type_text, types), ", ")))"
+        )
 end

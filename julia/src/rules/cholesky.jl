@@ -8,10 +8,11 @@ function infer(op::Cholesky, types, attrs)
     types
 end
 
-evaluate(::Cholesky, x, attrs, types) = each_matrix(types, x[1]) do a
-    l, failed = LAPACK.potrf!('L', a)
-    (tril(failed == 0 ? l : fill!(l, NaN)),)
-end
+evaluate(::Cholesky, x, attrs, types) =
+    each_matrix(types, x[1]) do a
+        l, failed = LAPACK.potrf!('L', a)
+        (tril(failed == 0 ? l : fill!(l, NaN)),)
+    end
 
 # The operand X is read as the Hermitian A = tril(X, -1) + tril(X, -1)ᴴ + Re diag X: so a tangent Ẋ,
 # of which nothing need be symmetric, means Ȧ = tril(Ẋ, -1) + tril(Ẋ, -1)ᴴ + Re diag Ẋ.
@@ -21,7 +22,8 @@ end
 # decomposition). Cotangents of what is not read are zero, by transposition.
 function jvp(::Cholesky, b, eqn, x, ẋ)
     l, ȧ = apply(:cholesky, Traced(b, x[1])), hermitian(Traced(b, ẋ[1]), true)
-    p = solve(l, solve(l, ȧ; lower = true, transpose_a = true, conjugate_a = true); left_side = true, lower = true)
+    p = solve(l, solve(l, ȧ; lower = true, transpose_a = true, conjugate_a = true);
+        left_side = true, lower = true)
     φ = where_(positions(p, :eq), p / 2, lower_triangle(p))
     [l.atom], MaybeAtom[matmul(l, φ).atom]
 end

@@ -4,10 +4,12 @@
 
 function infer(op::Cond, types, attrs)
     isempty(attrs[:branches]) && infer_error(op, "needs a branch")
-    types[1] == TensorType(Int32) || infer_error(op, "the index must be i32[], got $(type_text(types[1]))")
+    types[1] == TensorType(Int32) ||
+        infer_error(op, "the index must be i32[], got $(type_text(types[1]))")
     for body in attrs[:branches]
         check_operands(op, body, types[2:end])
-        results_of(body) == results_of(attrs[:branches][1]) || infer_error(op, "the branches give different types")
+        results_of(body) == results_of(attrs[:branches][1]) ||
+            infer_error(op, "the branches give different types")
     end
     results_of(attrs[:branches][1])
 end
@@ -32,7 +34,8 @@ end
 function partial_eval(op::Cond, eqn, known)
     known[1] || return Equation[], [eqn]
     known_operands = known[2:end]
-    split(body, waiting) = with_operands(partial_eval(body, known_operands, waiting), known_operands)
+    split(body, waiting) =
+        with_operands(partial_eval(body, known_operands, waiting), known_operands)
     early, late, _, unknown = split_branches(split, eqn, known)
     any(unknown) || return early, Equation[]
     early, prune(op, with(late; outputs = eqn.outputs[unknown]), trues(count(unknown)))
@@ -40,7 +43,8 @@ end
 
 function partial_eval_saving(op::Cond, eqn, known, depth)
     known[1] || return Equation[], [eqn], Var[]
-    early, late, kept, _ = split_branches((body, waiting) -> partial_eval_saving(body, known[2:end], waiting, depth), eqn, known)
+    early, late, kept, _ = split_branches((body, waiting) ->
+            partial_eval_saving(body, known[2:end], waiting, depth), eqn, known)
     early, [late], kept
 end
 
@@ -50,30 +54,41 @@ are not known, being unknown in some branch. `split(body, unknown results)` spli
 `partial_eval_saving` does."""
 function split_branches(split, eqn, known)
     unknown = falses(length(eqn.outputs))
-    for body in eqn[:branches]; unknown = unknown .| .!split(body, unknown).isknown; end
+    for body in eqn[:branches]
+        unknown = unknown .| .!split(body, unknown).isknown
+    end
     splits = [split(body, unknown) for body in eqn[:branches]]
     slots = residual_slots(splits)
     residuals = Var[Var(t) for t in slots]
-    early = Equation(eqn.op, eqn.inputs[known], vcat(eqn.outputs[.!unknown], residuals), branches_attr([known_branch(s, slots) for s in splits]), eqn.source)
-    late = with(eqn; inputs = vcat(eqn.inputs[1], residuals, eqn.inputs[2:end]), attrs = branches_attr([unknown_branch(s, slots) for s in splits]))
+    early = Equation(eqn.op, eqn.inputs[known], vcat(eqn.outputs[.!unknown], residuals),
+        branches_attr([known_branch(s, slots) for s in splits]), eqn.source)
+    late = with(eqn; inputs = vcat(eqn.inputs[1], residuals, eqn.inputs[2:end]),
+        attrs = branches_attr([unknown_branch(s, slots) for s in splits]))
     isempty(early.outputs) ? Equation[] : [early], late, residuals, unknown
 end
 
-"The split with a second half that takes all operands: what is one of the known ones is no residual."
+"""
+The split with a second half that takes all operands: what is one of the known
+ones is no residual."""
 function with_operands(s::Split, known)
     m = length(s.known.outputs) - s.residuals
     places = Any[findfirst(v -> v === r, s.known.inputs) for r in s.known.outputs[m+1:end]]
     operands = fresh(s.known.inputs)
-    for (place, v) in zip(places, s.unknown.inputs); place === nothing || (operands[place] = v); end
+    for (place, v) in zip(places, s.unknown.inputs)
+        place === nothing || (operands[place] = v)
+    end
     computed, others = findall(isnothing, places), s.unknown.inputs[s.residuals+1:end]
     all_operands = Var[k ? popfirst!(operands) : popfirst!(others) for k in known]
-    Split(with(s.known; outputs = s.known.outputs[vcat(1:m, m .+ computed)]), with(s.unknown; inputs = vcat(s.unknown.inputs[computed], all_operands)),
-          s.isknown, length(computed))
+    Split(with(s.known; outputs = s.known.outputs[vcat(1:m, m .+ computed)]),
+        with(s.unknown; inputs = vcat(s.unknown.inputs[computed], all_operands)),
+        s.isknown, length(computed))
 end
 
 residual_types(s::Split) = TensorType[aval(v) for v in s.unknown.inputs[1:s.residuals]]
 
-"One list of residual types that serves every branch: of each type as many as the neediest branch has."
+"""
+One list of residual types that serves every branch: of each type as many as the
+neediest branch has."""
 function residual_slots(splits)
     slots = TensorType[]
     for s in splits, type in unique(residual_types(s))
@@ -96,18 +111,25 @@ function known_branch(s::Split, slots)
     p = s.known
     b = Builder(copy(p.equations), "")
     m = length(p.outputs) - s.residuals
-    residuals = Atom[r === nothing ? zeros_of(b, type) : p.outputs[m+r] for (r, type) in zip(slot_assignment(s, slots), slots)]
+    residuals = Atom[
+        r === nothing ? zeros_of(b, type) : p.outputs[m+r]
+        for (r, type) in zip(slot_assignment(s, slots), slots)
+    ]
     with(p; equations = b.equations, outputs = vcat(p.outputs[1:m], residuals))
 end
 
 function unknown_branch(s::Split, slots)
     p = s.unknown
-    slot_inputs = Var[r === nothing ? Var(type) : p.inputs[r] for (r, type) in zip(slot_assignment(s, slots), slots)]
+    slot_inputs = Var[
+        r === nothing ? Var(type) : p.inputs[r]
+        for (r, type) in zip(slot_assignment(s, slots), slots)
+    ]
     with(p; inputs = vcat(slot_inputs, p.inputs[s.residuals+1:end]))
 end
 
 function transpose(op::Cond, b, eqn, ȳ, x)
-    islinear(x[1]) && throw(NotDifferentiable("the index of a cond is not differentiable", eqn.source))
+    islinear(x[1]) &&
+        throw(NotDifferentiable("the index of a cond is not differentiable", eqn.source))
     linear = Bool[islinear(v) for v in x[2:end]]
     bodies = [transpose(body, linear, isactive(ȳ)) for body in eqn[:branches]]
     x̄ = emit!(b, op, vcat(Atom[v for v in x if !islinear(v)], given(ȳ)), branches_attr(bodies))
@@ -118,5 +140,8 @@ function prune(op::Cond, eqn, used)
     bodies = [copy_program(select_outputs(body, used)) for body in eqn[:branches]]
     needed = reduce((u, v) -> u .| v, map(used_inputs, bodies))
     bodies = [with(body; inputs = body.inputs[needed]) for body in bodies]
-    [Equation(op, vcat(eqn.inputs[1], eqn.inputs[2:end][needed]), eqn.outputs[used], branches_attr(bodies), eqn.source)]
+    [
+        Equation(op, vcat(eqn.inputs[1], eqn.inputs[2:end][needed]), eqn.outputs[used],
+            branches_attr(bodies), eqn.source)
+    ]
 end

@@ -15,10 +15,13 @@ end
 converted(::Type{Bool}, x::AbstractFloat) = x != 0
 
 converter(::Type{T}) where {T} = x -> converted(T, x)
-unary(:convert_element_type, (; dtype) -> converter(dtype_named(dtype)); attributes = (:dtype,), domain = isanything,
-      result = (T; dtype) -> dtype_named(dtype),
-      tangents = ((t, y, x; dtype) -> isinexact(dtype_named(dtype)) ? astype(t, dtype_named(dtype)) : nothing,),
-      transpose = (ȳ, x; attrs...) -> (astype(ȳ, dtype(x)),))
+unary(:convert_element_type, (; dtype) -> converter(dtype_named(dtype)); attributes = (:dtype,),
+    domain = isanything, result = (T; dtype) -> dtype_named(dtype),
+    tangents = (
+        (t, y, x; dtype) -> isinexact(dtype_named(dtype)) ? astype(t, dtype_named(dtype)) :
+                            nothing,
+    ),
+    transpose = (ȳ, x; attrs...) -> (astype(ȳ, dtype(x)),))
 
 """
 Rounds the significand to `mantissa_bits` (to even), sends what exceeds the exponent's range to
@@ -43,8 +46,12 @@ function rounded_to(x::T, exponent_bits, mantissa_bits) where {T<:AbstractFloat}
     copysign(reinterpret(T, bits), sign)
 end
 reduce_precision(t; attrs...) = apply(:reduce_precision, t; attrs...)
-unary(:reduce_precision, (; exponent_bits, mantissa_bits) -> x -> rounded_to(x, exponent_bits, mantissa_bits); attributes = (:exponent_bits, :mantissa_bits), domain = isfloat,
-      tangents = ((t, y, x; attrs...) -> reduce_precision(t; attrs...),), transpose = (ȳ, x; attrs...) -> (reduce_precision(ȳ; attrs...),))
+unary(:reduce_precision,
+    (; exponent_bits, mantissa_bits) -> x ->
+        rounded_to(x, exponent_bits, mantissa_bits); attributes = (:exponent_bits, :mantissa_bits),
+    domain = isfloat,
+    tangents = ((t, y, x; attrs...) -> reduce_precision(t; attrs...),),
+    transpose = (ȳ, x; attrs...) -> (reduce_precision(ȳ; attrs...),))
 
 # The same bits as another dtype. A narrower one adds a last axis, a wider one takes the last axis;
 # the lowest bits come first.
@@ -56,9 +63,12 @@ function infer(op::BitcastConvertType, types, attrs)
     x, T = types[1], dtype_named(attrs[:dtype])
     from, to = sizeof(x.dtype), sizeof(T)
     plain(U) = U !== Bool && !iscomplex(U)
-    (plain(x.dtype) && plain(T)) || x.dtype === T || infer_error(op, "$(type_text(x)) has no bits to be read as $(attrs[:dtype])")
-    from < to && (isempty(x.shape) || x.shape[end] * from != to) && infer_error(op, "the last axis of $(type_text(x)) does not fill a $(attrs[:dtype])")
+    (plain(x.dtype) && plain(T)) || x.dtype === T ||
+        infer_error(op, "$(type_text(x)) has no bits to be read as $(attrs[:dtype])")
+    from < to && (isempty(x.shape) || x.shape[end] * from != to) &&
+        infer_error(op, "the last axis of $(type_text(x)) does not fill a $(attrs[:dtype])")
     [TensorType(T, from == to ? x.shape : from > to ? vcat(x.shape, from ÷ to) : x.shape[1:end-1])]
 end
 
-evaluate(::BitcastConvertType, x, attrs, types) = [reshape(collect(reinterpret(types[1].dtype, vec(x[1]))), julia_size(types[1]))]
+evaluate(::BitcastConvertType, x, attrs, types) =
+    [reshape(collect(reinterpret(types[1].dtype, vec(x[1]))), julia_size(types[1]))]

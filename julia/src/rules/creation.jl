@@ -9,7 +9,8 @@ haszerotangent(::Union{Iota,Constant,DimSize}) = true
 isfree(::Constant) = true
 
 function infer(op::Iota, types, attrs)
-    T, type = dtype_named(attrs[:dtype]), TensorType(dtype_named(attrs[:dtype]), Shape(attrs[:shape]))
+    T, type = (dtype_named(attrs[:dtype]),
+        TensorType(dtype_named(attrs[:dtype]), Shape(attrs[:shape])))
     check_axis(op, type, attrs[:dim])
     T === Bool && infer_error(op, "has no bool form")
     [type]
@@ -24,10 +25,13 @@ end
 wrapped(T::DataType, n) = T <: Integer ? n % T : T(n)
 
 infer(op::DimSize, types, attrs) = [TensorType(dtype_named(attrs[:dtype]))]
-evaluate(::DimSize, x, attrs, types) = attrs[:dim] isa Int ? [fill(wrapped(types[1].dtype, attrs[:dim]))] :
-    throw(ProgramTypeError("cannot evaluate the symbolic dimension $(attrs[:dim])"))
+evaluate(::DimSize, x, attrs, types) =
+    attrs[:dim] isa Int ? [fill(wrapped(types[1].dtype, attrs[:dim]))] :
+    throw(ProgramTypeError("cannot evaluate the symbolic " *
+                           "dimension $(attrs[:dim])"))
 
-# A constant's type stands only in its binder; reading keeps it as the attribute `type`, which is not printed.
+# A constant's type stands only in its binder; reading keeps it as the attribute `type`,
+# which is not printed.
 required_attributes(::Constant) = ()
 declared_attributes(::Constant, attrs, types) = merge(attrs, Attributes(:type => types[1]))
 
@@ -38,11 +42,13 @@ const CONSTANTS = Dict{String,Array}()
 
 function infer(op::Constant, types, attrs)
     type = attrs[:type]
-    haskey(attrs, :value) != haskey(attrs, :ref) || infer_error(op, "needs a value or a ref, not both")
+    haskey(attrs, :value) != haskey(attrs, :ref) ||
+        infer_error(op, "needs a value or a ref, not both")
     isstatic(type.shape) || infer_error(op, "cannot have the symbolic shape of $(type_text(type))")
     if haskey(attrs, :value)
         numbers = size_of(type.shape) * (iscomplex(type.dtype) ? 2 : 1)
-        attrs[:value] isa AbstractVector && length(attrs[:value]) == numbers || infer_error(op, "$(type_text(type)) needs $numbers numbers")
+        attrs[:value] isa AbstractVector && length(attrs[:value]) == numbers ||
+            infer_error(op, "$(type_text(type)) needs $numbers numbers")
     end
     [type]
 end

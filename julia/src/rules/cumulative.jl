@@ -7,8 +7,8 @@ function logaddexp(a, b)
     isnan(m) ? m : m + log1p(exp(-abs(a - b)))
 end
 
-const CUMULATIVE = [(:CumSum, :cumsum, +), (:CumProd, :cumprod, *), (:CumMax, :cummax, max), (:CumMin, :cummin, min),
-                    (:CumLogSumExp, :cumlogsumexp, logaddexp)]
+const CUMULATIVE = [(:CumSum, :cumsum, +), (:CumProd, :cumprod, *), (:CumMax, :cummax, max),
+    (:CumMin, :cummin, min), (:CumLogSumExp, :cumlogsumexp, logaddexp)]
 for (type, title, f) in CUMULATIVE
     @eval begin
         @primitive $type $title(axis, reverse)
@@ -24,7 +24,8 @@ end
 
 function evaluate(op::Cumulative, x, attrs, types)
     y = uninitialized(types[1])
-    accumulate_along!(combiner(op), threefold(y, attrs[:axis]), threefold(x[1], attrs[:axis]), attrs[:reverse])
+    accumulate_along!(combiner(op), threefold(y, attrs[:axis]), threefold(x[1], attrs[:axis]),
+        attrs[:reverse])
     [y]
 end
 
@@ -43,7 +44,8 @@ function accumulate_along!(f, y, x, reverse)
 end
 
 linear_operands(::CumSum, eqn) = (1,)
-transpose(::CumSum, b, eqn, ȳ, x) = [emit(b, :cumsum, ȳ[1]; axis = eqn[:axis], reverse = !eqn[:reverse])]
+transpose(::CumSum, b, eqn, ȳ, x) =
+    [emit(b, :cumsum, ȳ[1]; axis = eqn[:axis], reverse = !eqn[:reverse])]
 
 # cummax, cummin: the tangent of the latest element that attains the running extremum. Where that is
 # at position p, p is the running maximum of the positions that attain it (running minimum from the
@@ -60,7 +62,9 @@ function jvp(op::Union{CumMax,CumMin}, b, eqn, x, ẋ)
 end
 filled_with_size(b::Builder, type::TensorType, n::Int) = n
 filled_with_size(b::Builder, type::TensorType, n::DimExpr) =
-    Traced(b, emit(b, :broadcast_in_dim, emit(b, :dim_size; dim = n, dtype = dtype_name(type.dtype)); shape = type.shape, dims = Int[]))
+    Traced(b,
+        emit(b, :broadcast_in_dim, emit(b, :dim_size; dim = n, dtype = dtype_name(type.dtype));
+            shape = type.shape, dims = Int[]))
 
 # cumprod, cumlogsumexp: the scan on pairs (value, tangent), by doubling (Hillis and Steele, 1986):
 # when element i has combined the s elements up to its own, joining it with element i - s makes that
@@ -68,7 +72,11 @@ filled_with_size(b::Builder, type::TensorType, n::DimExpr) =
 
 function jvp(op::Union{CumProd,CumLogSumExp}, b, eqn, x, ẋ)
     y, axis, n = emit!(b, op, x, eqn.attrs), eqn[:axis], shape(x[1])[eqn[:axis]+1]
-    n isa Int || throw(UnsupportedPrimitive(string(name(op)), "its derivative needs an axis of known size, got $n", eqn.source))
+    n isa Int ||
+        throw(
+            UnsupportedPrimitive(string(name(op)),
+                "its derivative needs an axis of known size, got $n", eqn.source)
+        )
     part(v, from, to) = Traced(b, slice_axis(b, v.atom, axis, from, to))
     together(u, v) = Traced(b, emit(b, :concatenate, u.atom, v.atom; dim = axis))
     p, ṗ, s = Traced(b, x[1]), Traced(b, ẋ[1]), 1
@@ -77,7 +85,9 @@ function jvp(op::Union{CumProd,CumLogSumExp}, b, eqn, x, ẋ)
         upper(v) = part(v, s, n)
         earlier, later = eqn[:reverse] ? (upper, lower) : (lower, upper)
         q, q̇ = combine_dual(op, earlier(p), earlier(ṗ), later(p), later(ṗ))
-        join(v, combined) = eqn[:reverse] ? together(combined, part(v, n - s, n)) : together(part(v, 0, s), combined)
+        join(v, combined) =
+            eqn[:reverse] ? together(combined, part(v, n - s, n)) :
+            together(part(v, 0, s), combined)
         p, ṗ, s = join(p, q), join(ṗ, q̇), 2s
     end
     y, MaybeAtom[ṗ.atom]

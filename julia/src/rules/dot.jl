@@ -1,16 +1,20 @@
 # dot_general: products summed over contracted axes, for each position along batch axes. Bilinear.
 
-@primitive DotGeneral dot_general(lhs_contract, rhs_contract, lhs_batch, rhs_batch, dtype, precision)
+@primitive DotGeneral dot_general(lhs_contract, rhs_contract, lhs_batch, rhs_batch, dtype,
+    precision)
 
 free_axes(type, contract, batch) = axes_except(type, vcat(contract, batch))
 
 function infer(op::DotGeneral, types, attrs)
     x, y = types
-    xc, yc, xb, yb = attrs[:lhs_contract], attrs[:rhs_contract], attrs[:lhs_batch], attrs[:rhs_batch]
+    xc, yc, xb, yb = (attrs[:lhs_contract], attrs[:rhs_contract], attrs[:lhs_batch],
+        attrs[:rhs_batch])
     check_axes(op, x, vcat(xc, xb))
     check_axes(op, y, vcat(yc, yb))
-    x.shape[xc.+1] == y.shape[yc.+1] || infer_error(op, "contracted axes of $(type_text(x)) and $(type_text(y)) differ")
-    x.shape[xb.+1] == y.shape[yb.+1] || infer_error(op, "batch axes of $(type_text(x)) and $(type_text(y)) differ")
+    x.shape[xc.+1] == y.shape[yc.+1] ||
+        infer_error(op, "contracted axes of $(type_text(x)) and $(type_text(y)) differ")
+    x.shape[xb.+1] == y.shape[yb.+1] ||
+        infer_error(op, "batch axes of $(type_text(x)) and $(type_text(y)) differ")
     free = vcat(x.shape[free_axes(x, xc, xb).+1], y.shape[free_axes(y, yc, yb).+1])
     [TensorType(dtype_named(attrs[:dtype]), vcat(x.shape[xb.+1], free))]
 end
@@ -31,7 +35,8 @@ end
 function arrange(A, x::Array, contract, batch)
     free = [k for k in 0:ndims(x)-1 if !(k in contract || k in batch)]
     extent(axes) = prod(Int[size(x, ndims(x) - k) for k in axes])
-    reshape(permute_axes(convert(Array{A}, x), vcat(batch, free, contract)), extent(contract), extent(free), extent(batch))
+    reshape(permute_axes(convert(Array{A}, x), vcat(batch, free, contract)), extent(contract),
+        extent(free), extent(batch))
 end
 rounded(T::DataType, y) = convert(Array{T}, y)
 rounded(::Type{Bool}, y) = y .!= 0
@@ -41,14 +46,15 @@ jvp(op::DotGeneral, b, eqn, x, ẋ) = product_rule(op, b, eqn, x, ẋ)
 "The forward rule of everything bilinear: ẏ = op(ẋ₁, x₂) + op(x₁, ẋ₂)."
 function product_rule(op::Primitive, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)
-    product(l, r) = l === nothing || r === nothing ? nothing : emit!(b, op, Atom[l, r], eqn.attrs)[1]
+    product(l, r) =
+        l === nothing || r === nothing ? nothing : emit!(b, op, Atom[l, r], eqn.attrs)[1]
     y, MaybeAtom[add_maybe(b, product(ẋ[1], x[2]), product(x[1], ẋ[2]))]
 end
 
 function transpose(::DotGeneral, b, eqn, ȳ, x)
     xc, yc, xb, yb = eqn[:lhs_contract], eqn[:rhs_contract], eqn[:lhs_batch], eqn[:rhs_batch]
     islinear(x[1]) ? [other_factor(b, eqn, ȳ[1], x[1], xc, xb, x[2], yc, yb, false), nothing] :
-                     [nothing, other_factor(b, eqn, ȳ[1], x[2], yc, yb, x[1], xc, xb, true)]
+    [nothing, other_factor(b, eqn, ȳ[1], x[2], yc, yb, x[1], xc, xb, true)]
 end
 
 """
@@ -57,11 +63,13 @@ free axes. `second` says that `u` is the right operand. The product's axes are b
 axes, then `v`'s contracted axes in their order in memory, and are brought into `u`'s order.
 """
 function other_factor(b, eqn, ȳ, u, u_contract, u_batch, v, v_contract, v_batch, second)
-    u_free, v_free = free_axes(aval(u), u_contract, u_batch), free_axes(aval(v), v_contract, v_batch)
+    u_free, v_free = (free_axes(aval(u), u_contract, u_batch),
+        free_axes(aval(v), v_contract, v_batch))
     first_free = length(u_batch) + (second ? 0 : length(u_free))
     ȳ_free = collect(first_free:first_free+length(v_free)-1)
     product = emit(b, :dot_general, ȳ, v; lhs_contract = ȳ_free, rhs_contract = v_free,
-                   lhs_batch = collect(0:length(u_batch)-1), rhs_batch = v_batch, dtype = eqn[:dtype], precision = eqn[:precision])
+        lhs_batch = collect(0:length(u_batch)-1), rhs_batch = v_batch, dtype = eqn[:dtype],
+        precision = eqn[:precision])
     perm = inverse_perm(vcat(u_batch, u_free, u_contract[sortperm(v_contract)]))
     cast(b, issorted(perm) ? product : emit(b, :transpose, product; perm = perm), aval(u).dtype)
 end
@@ -71,19 +79,25 @@ function flatten_call!(op::DotGeneral, b, e, x)
     k = findfirst(isscalar, x)
     y, T = k === nothing ? nothing : x[3-k], dtype(e.outputs[1])
     (k === nothing || T === Bool || !all(a -> dtype(a) === T, x)) && return nothing
-    factor = x[k] isa Literal || isscalar(y) ? x[k] : emit(b, :broadcast_in_dim, x[k]; shape = shape(y), dims = Int[])
+    factor =
+        x[k] isa Literal || isscalar(y) ? x[k] :
+        emit(b, :broadcast_in_dim, x[k]; shape = shape(y), dims = Int[])
     [emit(b, :mul, factor, y)]
 end
 
-# A product reads its operands fastest where the matrices of the batch lie together, each on its own.
+# A product reads its operands fastest where the matrices of the batch lie
+# together, each on its own.
 function wanted_layout(::DotGeneral, e, k)
     batch = e[(:lhs_batch, :rhs_batch)[k]]
     vcat(batch, axes_except(aval(e.inputs[k]), batch))
 end
 function with_layouts(::DotGeneral, e, orders, transposed)
     x, y = e.inputs
-    place(a, axes) = haskey(transposed, a) ? Int[findfirst(==(k), orders[a]) - 1 for k in axes] : axes
+    place(a, axes) =
+        haskey(transposed, a) ? Int[findfirst(==(k), orders[a]) - 1 for k in axes] : axes
     with(e; inputs = Atom[get(transposed, x, x), get(transposed, y, y)],
-         attrs = merge(e.attrs, Attributes(:lhs_contract => place(x, e[:lhs_contract]), :lhs_batch => place(x, e[:lhs_batch]),
-                                           :rhs_contract => place(y, e[:rhs_contract]), :rhs_batch => place(y, e[:rhs_batch]))))
+        attrs = merge(e.attrs,
+            Attributes(:lhs_contract => place(x, e[:lhs_contract]),
+                :lhs_batch => place(x, e[:lhs_batch]), :rhs_contract => place(y, e[:rhs_contract]),
+                :rhs_batch => place(y, e[:rhs_batch]))))
 end

@@ -12,12 +12,14 @@ function infer(op::Eig, types, attrs)
     [TensorType(T, x.shape[1:end-1]), (vectors for side in (:left, :right) if attrs[side])...]
 end
 
-evaluate(::Eig, x, attrs, types) = each_matrix(types, x[1]) do a
-    isempty(a) && return nothing_of(a, attrs)
-    w, u, v = eigensystem(a, attrs[:left] ? 'V' : 'N', attrs[:right] ? 'V' : 'N')
-    (w, (vectors for (vectors, side) in ((u, :left), (v, :right)) if attrs[side])...)
-end
-nothing_of(a, attrs) = (complex(a[:, 1]), (complex(a) for side in (:left, :right) if attrs[side])...)
+evaluate(::Eig, x, attrs, types) =
+    each_matrix(types, x[1]) do a
+        isempty(a) && return nothing_of(a, attrs)
+        w, u, v = eigensystem(a, attrs[:left] ? 'V' : 'N', attrs[:right] ? 'V' : 'N')
+        (w, (vectors for (vectors, side) in ((u, :left), (v, :right)) if attrs[side])...)
+    end
+nothing_of(a, attrs) =
+    (complex(a[:, 1]), (complex(a) for side in (:left, :right) if attrs[side])...)
 
 eigensystem(a::Matrix{<:Complex}, left, right) = LAPACK.geev!(left, right, a)
 function eigensystem(a::Matrix{<:Real}, left, right)
@@ -42,9 +44,13 @@ end
 # 2748); only where the user has opted in, because eigenvalues must be distinct.
 function jvp(op::Eig, b, eqn, x, ẋ)
     left, right = eqn[:left], eqn[:right]
-    (left || right) && !eqn[:vector_derivatives] && throw(UnsupportedPrimitive("eig",
-        "eigenvectors of matrices that are not symmetric have derivatives only where eigenvalues are distinct; " *
-        "enable_eigvec_derivs=True says that they are", eqn.source))
+    (left || right) && !eqn[:vector_derivatives] &&
+        throw(
+            UnsupportedPrimitive("eig",
+                "eigenvectors of matrices that are not symmetric have derivatives only where " *
+                "eigenvalues are distinct; " *
+                "enable_eigvec_derivs=True says that they are", eqn.source)
+        )
     y = emit!(b, op, x, merge(eqn.attrs, Attributes(:right => true)))
     w, v, ȧ = Traced(b, y[1]), Traced(b, y[end]), astype(Traced(b, ẋ[1]), dtype(y[1]))
     left || right || return y[1:1], MaybeAtom[diagonal(matmul(inverse_times(v, ȧ), v)).atom]
@@ -61,16 +67,20 @@ function eigenvector_tangent(w, v, ȧ)
     f = 1 / (identity + spread(w, p, ndims(p) - 1) - spread(w, p, ndims(p) - 2)) - identity
     u = matmul(v, f * p)
     row = apply(:argmax, abs(v); axis = ndims(v) - 2, dtype = :i32)
-    largest = astype(compare(:eq, Traced(v.builder, iota(v.builder, Int32, shape(v), ndims(v) - 2)), spread(row, v, ndims(v) - 1)), dtype(v))
+    largest =
+        astype(
+            compare(:eq, Traced(v.builder, iota(v.builder, Int32, shape(v), ndims(v) - 2)),
+                spread(row, v, ndims(v) - 1)), dtype(v))
     sums(x) = apply(:reduce_sum, x; axes = [ndims(x) - 2])
-    own = apply(:complex, -real(sums(conj(v) * u)), -(imag(sums(largest * u)) / real(sums(largest * v))))
+    own = apply(:complex, -real(sums(conj(v) * u)),
+        -(imag(sums(largest * u)) / real(sums(largest * v))))
     diagonal(p), u + v * spread(own, v, ndims(v) - 1)
 end
 
 "A⁻¹ B by an LU factorization."
 function inverse_times(a::Traced, b::Traced)
     lu, _, permutation = (Traced(a.builder, v) for v in emits(a.builder, :lu, Atom[a.atom]))
-    x = apply(:triangular_solve, lu, rows_of(b, permutation); left_side = true, lower = true, transpose_a = false, conjugate_a = false,
-              unit_diagonal = true)
+    x = apply(:triangular_solve, lu, rows_of(b, permutation); left_side = true, lower = true,
+        transpose_a = false, conjugate_a = false, unit_diagonal = true)
     solve(lu, x; left_side = true)
 end

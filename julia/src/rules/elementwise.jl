@@ -2,17 +2,21 @@
 # conversion.jl, select.jl, special.jl.
 
 """
-An elementwise primitive: its operands have one shape (or are literals) and it is computed number by number.
+An elementwise primitive: its operands have one shape (or are literals) and it is
+computed number by number.
 
 - `arity`: how many operands; `nothing` for any number.
-- `kernel`: the function on numbers; with `attributes`, a function of those (as keywords) that gives it.
+- `kernel`: the function on numbers; with `attributes`, a function of those (as
+  keywords) that gives it.
 - `accepts`: operand dtypes -> whether the primitive is defined for them.
 - `result`: operand dtypes -> result dtype.
-- `tangents`: one an operand, `(t, y, x...) -> ∂y/∂xᵢ · t` on Traced values, linear in the tangent `t`; `missing` where no rule is
-known; `nothing` in place of the tuple when the result never has a tangent; one function `(ẋ, y,
-x...) -> ẏ` of all tangents (some `nothing`) where they go together.
-- `transpose`: `(ȳ, x...) -> (x̄...)` for primitives that can be linear, `nothing` otherwise; linear operands are `Undefined`.
-- `cost`: that of the kernel, in additions: roughly what it takes beside one in a vectorised loop (docs/number_math.md has the times an element).
+- `tangents`: one an operand, `(t, y, x...) -> ∂y/∂xᵢ · t` on Traced values, linear in the tangent
+  `t`; `missing` where no rule is known; `nothing` in place of the tuple when the result never has a
+  tangent; one function `(ẋ, y, x...) -> ẏ` of all tangents (some `nothing`) where they go together.
+- `transpose`: `(ȳ, x...) -> (x̄...)` for primitives that can be linear, `nothing` otherwise; linear
+  operands are `Undefined`.
+- `cost`: that of the kernel, in additions: roughly what it takes beside one in a vectorised loop
+  (docs/number_math.md has the times an element).
 
 All others take the equation's attributes as keyword arguments.
 """
@@ -28,9 +32,13 @@ struct Elementwise <: Primitive
     cost::Int
 end
 
-function elementwise(name, arity, kernel; attributes = (), domain = isnumber, accepts = uniform(domain), result = same_dtype,
-                     tangents = nothing, transpose = nothing, cost = 1)
-    register!(Elementwise(name, arity, attributes, kernel, accepts, result, tangents, transpose, cost))
+function elementwise(name, arity, kernel; attributes = (), domain = isnumber,
+    accepts = uniform(domain), result = same_dtype, tangents = nothing, transpose = nothing,
+    cost = 1)
+    register!(
+        Elementwise(name, arity, attributes, kernel, accepts, result, tangents,
+            transpose, cost)
+    )
 end
 unary(name, kernel; options...) = elementwise(name, 1, kernel; options...)
 binary(name, kernel; options...) = elementwise(name, 2, kernel; options...)
@@ -72,11 +80,15 @@ underived_operands(op::Elementwise) =
     op.tangents isa Tuple ? findall(t -> t === no_rule, collect(Any, op.tangents)) .- 1 : Int[]
 
 function infer(op::Elementwise, types, attrs)
-    op.arity in (nothing, length(types)) || infer_error(op, "takes $(op.arity) operands, got $(length(types))")
-    with_dtypes(op.accepts, types, attrs) || infer_error(op, "is not defined for $(join(map(type_text, types), ", "))")
+    op.arity in (nothing, length(types)) ||
+        infer_error(op, "takes $(op.arity) operands, got $(length(types))")
+    with_dtypes(op.accepts, types, attrs) ||
+        infer_error(op, "is not defined for $(join(map(type_text, types), ", "))")
     [TensorType(with_dtypes(op.result, types, attrs), common_shape(op, types))]
 end
-"`f` of the dtypes, with the attributes as keywords; nearly every equation goes without an array of them."
+"""
+`f` of the dtypes, with the attributes as keywords; nearly every equation goes without
+an array of them."""
 with_dtypes(f, types, attrs) =
     !isempty(attrs) || length(types) > 2 ? called(f, DataType[t.dtype for t in types], attrs) :
     length(types) == 2 ? f(types[1].dtype, types[2].dtype) : f(types[1].dtype)
@@ -88,7 +100,8 @@ function common_shape(op, types)
     common = isempty(types) ? Dim[] : types[1].shape
     for t in types
         (isempty(t.shape) || t.shape === common) && continue
-        isempty(common) || t.shape == common || infer_error(op, "operands have different shapes: $(join(map(type_text, types), ", "))")
+        isempty(common) || t.shape == common ||
+            infer_error(op, "operands have different shapes: $(join(map(type_text, types), ", "))")
         common = t.shape
     end
     common
@@ -98,7 +111,8 @@ kernel(op::Elementwise, attrs) = isempty(op.attributes) ? op.kernel : op.kernel(
 
 isnative(op::Elementwise, dtypes::DataType...; attrs...) = true
 
-evaluate(op::Elementwise, x, attrs, types) = [map_numbers(kernel(op, attrs), types[1], works_on_bits(op), x)]
+evaluate(op::Elementwise, x, attrs, types) =
+    [map_numbers(kernel(op, attrs), types[1], works_on_bits(op), x)]
 
 # Float16 and BFloat16 are computed in Float32 and rounded, as XLA's CPU compiler does, but for
 # primitives that look at bits.
@@ -122,7 +136,10 @@ function tangent(op, rules::Tuple, eqn, ẋ, yx)
     for (i, rule) in enumerate(rules)
         ẋ[i] === nothing && continue
         rule === no_rule &&
-            throw(UnsupportedPrimitive(string(op.name), "has no derivative with respect to operand $i of $(op.arity)", eqn.source))
+            throw(
+                UnsupportedPrimitive(string(op.name),
+                    "has no derivative with respect to operand $i of $(op.arity)", eqn.source)
+            )
         term = called(rule, (ẋ[i], yx...), eqn.attrs)
         ẏ = ẏ === nothing ? term : term === nothing ? ẏ : ẏ + term
     end
@@ -130,7 +147,8 @@ function tangent(op, rules::Tuple, eqn, ẋ, yx)
 end
 
 function transpose(op::Elementwise, b, eqn, ȳ, x)
-    op.transpose === nothing && return invoke(transpose, Tuple{Primitive,Any,Any,Any,Any}, op, b, eqn, ȳ, x)
+    op.transpose === nothing &&
+        return invoke(transpose, Tuple{Primitive,Any,Any,Any,Any}, op, b, eqn, ȳ, x)
     operands = (v isa Undefined ? v : Traced(b, v) for v in x)
     MaybeAtom[atom_of(x̄) for x̄ in called(op.transpose, (Traced(b, ȳ[1]), operands...), eqn.attrs)]
 end

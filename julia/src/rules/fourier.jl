@@ -9,11 +9,14 @@ linear_operands(::FourierTransform, eqn) = (1,)
 function infer(op::FourierTransform, types, attrs)
     x, kind, n = types[1], attrs[:fft_type], attrs[:fft_lengths]
     kind in (:fft, :ifft, :rfft, :irfft) || infer_error(op, "there is no transform $kind")
-    isstatic(n) && 1 <= length(n) <= ndims(x) || infer_error(op, "lengths $n do not fit $(type_text(x))")
-    (kind === :rfft ? x.dtype in (Float32, Float64) : iscomplex(x.dtype)) || infer_error(op, "$kind does not take $(type_text(x))")
+    isstatic(n) && 1 <= length(n) <= ndims(x) ||
+        infer_error(op, "lengths $n do not fit $(type_text(x))")
+    (kind === :rfft ? x.dtype in (Float32, Float64) : iscomplex(x.dtype)) ||
+        infer_error(op, "$kind does not take $(type_text(x))")
     full, half = Dim[n...], Dim[n[1:end-1]..., n[end] == 0 ? 0 : n[end] ÷ 2 + 1]
     batch = x.shape[1:end-length(n)]
-    x.shape[end-length(n)+1:end] == (kind === :irfft ? half : full) || infer_error(op, "lengths $n do not fit $(type_text(x))")
+    x.shape[end-length(n)+1:end] == (kind === :irfft ? half : full) ||
+        infer_error(op, "lengths $n do not fit $(type_text(x))")
     kind === :rfft ? [TensorType(complex_dtype(x.dtype), Dim[batch..., half...])] :
     kind === :irfft ? [TensorType(real_dtype(x.dtype), Dim[batch..., full...])] : [x]
 end
@@ -26,8 +29,10 @@ function evaluate(::FourierTransform, x, attrs, types)
     for axis in ndims(y)-length(n):ndims(y)-2
         y = transform_along(v -> dft(v, sign), y, axis)
     end
-    last_axis = kind === :rfft ? v -> dft(v, sign)[1:n[end]÷2+1] : kind === :irfft ? v -> real(dft(hermitian(v, n[end]), sign)) :
-                v -> dft(v, sign)
+    last_axis =
+        kind === :rfft ? v -> dft(v, sign)[1:n[end]÷2+1] :
+        kind === :irfft ? v -> real(dft(hermitian(v, n[end]), sign)) :
+        v -> dft(v, sign)
     y = transform_along(last_axis, y, ndims(y) - 1)
     [convert(Array{types[1].dtype}, sign == 1 ? y ./ prod(n) : y)]
 end
@@ -44,7 +49,8 @@ end
 """
 The n values of which the first half is given, the others being their mirror images' conjugates;
 what must be real is taken as real."""
-hermitian(v, n) = [2k == 0 || 2k == n ? complex(real(v[k+1])) : 2k < n ? v[k+1] : conj(v[n-k+1]) for k in 0:n-1]
+hermitian(v, n) =
+    [2k == 0 || 2k == n ? complex(real(v[k+1])) : 2k < n ? v[k+1] : conj(v[n-k+1]) for k in 0:n-1]
 
 # Σⱼ xⱼ e^(± 2πi jk / n) by the smallest prime factor p of n: p transforms of every p-th element,
 # then p terms for each k (Cooley and Tukey 1965).
@@ -64,12 +70,16 @@ function transpose(op::FourierTransform, b, eqn, ȳ, x)
     kind, n, ȳ = eqn[:fft_type], eqn[:fft_lengths], Traced(b, ȳ[1])
     other(v, kind) = apply(:fft, v; fft_type = kind, fft_lengths = n)
     N = prod(n)
-    kind === :rfft && return [(N * other((z = conj(ȳ); where_(unpaired(z, n[end]), z, z / 2)), :irfft)).atom]
-    kind === :irfft && return [conj((z = other(ȳ, :rfft) / N; where_(unpaired(z, n[end]), z, 2 * z))).atom]
+    kind === :rfft &&
+        return [(N * other((z = conj(ȳ); where_(unpaired(z, n[end]), z, z / 2)), :irfft)).atom]
+    kind === :irfft &&
+        return [conj((z = other(ȳ, :rfft) / N; where_(unpaired(z, n[end]), z, 2 * z))).atom]
     [other(ȳ, kind).atom]
 end
 
-"Which elements along the last axis of half a transform of length n have no mirror image: 0 and n / 2."
+"""
+Which elements along the last axis of half a transform of length n have no mirror
+image: 0 and n / 2."""
 function unpaired(x::Traced, n)
     k = Traced(x.builder, iota(x.builder, index_dtype(n), shape(x), ndims(x) - 1))
     first = compare(:eq, k, 0)

@@ -1,7 +1,7 @@
 # gather: windows read from an operand at places given by an array of indices.
 
 @primitive Gather gather(offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims,
-                         start_indices_batching_dims, slice_sizes, mode, fill_value, sorted, unique)
+    start_indices_batching_dims, slice_sizes, mode, fill_value, sorted, unique)
 
 """
 How an array of indices places windows in an operand; what gather and scatter have in common.
@@ -21,34 +21,50 @@ struct Windows
     sizes::Shape
     mode::Symbol
 end
-Windows(::Gather, attrs) = Windows(attrs[:offset_dims], attrs[:collapsed_slice_dims], attrs[:start_index_map],
-    attrs[:operand_batching_dims], attrs[:start_indices_batching_dims], attrs[:slice_sizes], attrs[:mode])
+Windows(::Gather, attrs) =
+    Windows(attrs[:offset_dims], attrs[:collapsed_slice_dims], attrs[:start_index_map],
+        attrs[:operand_batching_dims], attrs[:start_indices_batching_dims], attrs[:slice_sizes],
+        attrs[:mode])
 
 "The operand's axes along which windows extend, and the sizes there."
 extended(w::Windows) = [k for k in 0:length(w.sizes)-1 if !(k in w.collapsed || k in w.batching)]
 "The gathered array's axes that run over the indices."
 batch_axes(w::Windows, rank) = [k for k in 0:rank-1 if !(k in w.window)]
 
-"Throws unless the windows are well formed; gives the shape of the gathered array (or of the updates)."
+"""
+Throws unless the windows are well formed; gives the shape of the gathered array
+(or of the updates)."""
 function check_windows(op, w::Windows, operand::TensorType, indices::TensorType)
     require(condition, message) = condition || infer_error(op, message)
     increasing(axes, rank) = issorted(axes; lt = <=) && all(k -> 0 <= k < rank, axes)
     among(axes, rank) = allunique(axes) && all(k -> 0 <= k < rank, axes)
     n, rank = ndims(operand), length(w.window) + ndims(indices) - 1
     require(w.mode in (:clip, :fill, :promise), "unknown mode $(w.mode)")
-    require(indices.dtype <: Integer && indices.dtype !== Bool && ndims(indices) >= 1, "the indices cannot be $(type_text(indices))")
+    require(indices.dtype <: Integer && indices.dtype !== Bool && ndims(indices) >= 1,
+        "the indices cannot be $(type_text(indices))")
     require(increasing(w.window, rank), "the window axes $(w.window) do not fit a rank of $rank")
-    require(increasing(w.collapsed, n) && increasing(w.batching, n) && among(w.map, n), "an axis of the operand is out of order or range")
-    require(isempty(intersect(w.batching, w.collapsed)) && isempty(intersect(w.batching, w.map)), "a batching axis is also indexed or collapsed")
-    require(length(w.map) == indices.shape[end], "$(type_text(indices)) does not hold $(length(w.map)) starts a window")
-    require(among(w.indices_batching, ndims(indices) - 1) && length(w.indices_batching) == length(w.batching) &&
-            operand.shape[w.batching.+1] == indices.shape[w.indices_batching.+1], "the batching axes do not fit together")
-    require(length(w.sizes) == n == length(w.window) + length(w.collapsed) + length(w.batching), "the window does not fit $(type_text(operand))")
-    require(all(k -> !below(1, w.sizes[k+1]), vcat(w.collapsed, w.batching)), "a collapsed or batching axis has a window size over 1")
+    require(increasing(w.collapsed, n) && increasing(w.batching, n) && among(w.map, n),
+        "an axis of the operand is out of order or range")
+    require(isempty(intersect(w.batching, w.collapsed)) && isempty(intersect(w.batching, w.map)),
+        "a batching axis is also indexed or collapsed")
+    require(length(w.map) == indices.shape[end],
+        "$(type_text(indices)) does not hold $(length(w.map)) starts a window")
+    require(
+        among(w.indices_batching, ndims(indices) - 1) &&
+            length(w.indices_batching) == length(w.batching) &&
+            operand.shape[w.batching.+1] == indices.shape[w.indices_batching.+1],
+        "the batching axes do not fit together")
+    require(length(w.sizes) == n == length(w.window) + length(w.collapsed) + length(w.batching),
+        "the window does not fit $(type_text(operand))")
+    require(all(k -> !below(1, w.sizes[k+1]), vcat(w.collapsed, w.batching)),
+        "a collapsed or batching axis has a window size over 1")
     # No window is read where there are no indices; sizes may then exceed the operand.
-    require(any(==(0), indices.shape) || !any(below(s, 0) || below(m, s) for (s, m) in zip(w.sizes, operand.shape)),
-            "a window of shape $(w.sizes) does not fit into $(type_text(operand))")
-    within, along = Iterators.Stateful(w.sizes[extended(w).+1]), Iterators.Stateful(indices.shape[1:end-1])
+    require(
+        any(==(0), indices.shape) ||
+            !any(below(s, 0) || below(m, s) for (s, m) in zip(w.sizes, operand.shape)),
+        "a window of shape $(w.sizes) does not fit into $(type_text(operand))")
+    within, along = (Iterators.Stateful(w.sizes[extended(w).+1]),
+        Iterators.Stateful(indices.shape[1:end-1]))
     Dim[popfirst!(k in w.window ? within : along) for k in 0:rank-1]
 end
 
@@ -75,7 +91,9 @@ function place(w::Windows, operand_shape, indices::Array, shape; clip::Bool)
     # Where along each batching axis of the operand a window stands: its own batch coordinate.
     base = zeros(Int, length(batch))
     for (k, axis) in zip(w.batching, w.indices_batching)
-        base .+= strides[k+1] .* offsets(batch_shape, [a == axis + 1 for a in eachindex(batch_shape)])
+        base .+=
+            strides[k+1] .* offsets(batch_shape,
+                [a == axis + 1 for a in eachindex(batch_shape)])
     end
     starts = Vector{Union{Int,Nothing}}(base)
     for k in eachindex(batch), (j, axis) in enumerate(w.map)
@@ -97,7 +115,8 @@ row_shape(x::Array) = Int[reverse(size(x))...]
 function evaluate(op::Gather, x, attrs, types)
     w, y = Windows(op, attrs), uninitialized(types[1])
     fill!(y, fill_value(types[1].dtype, attrs[:fill_value]))
-    starts, inside, batch, window = place(w, row_shape(x[1]), x[2], row_shape(y); clip = w.mode !== :fill)
+    starts, inside, batch, window =
+        place(w, row_shape(x[1]), x[2], row_shape(y); clip = w.mode !== :fill)
     for (start, at) in zip(starts, batch)
         start === nothing && continue
         for (i, j) in zip(inside, window)
@@ -107,7 +126,8 @@ function evaluate(op::Gather, x, attrs, types)
     [y]
 end
 
-# What JAX fills with when it is not told: NaN, the least signed and the greatest unsigned integer, true.
+# What JAX fills with when it is not told: NaN, the least signed and the greatest
+# unsigned integer, true.
 fill_value(T::DataType, value::Number) = convert(T, value)
 fill_value(T::DataType, ::Nothing) = isinexact(T) ? T(NaN) : T <: Signed ? typemin(T) : typemax(T)
 
@@ -122,25 +142,32 @@ end
 
 function transpose(op::Gather, b, eqn, ȳ, x)
     w = Windows(op, eqn.attrs)
-    MaybeAtom[scatter(b, :scatter_add, w, zeros_of(b, aval(x[1])), x[2], ȳ[1]; sorted = eqn[:sorted], unique = eqn[:unique]), nothing]
+    MaybeAtom[
+        scatter(b, :scatter_add, w, zeros_of(b, aval(x[1])), x[2], ȳ[1];
+            sorted = eqn[:sorted], unique = eqn[:unique]), nothing]
 end
 
 """
 The gather of windows, zero where they reach outside in the mode `fill`: the linear map whose
 transpose is `scatter_add`."""
 gather(b::Builder, w::Windows, operand::Atom, indices::Atom; sorted, unique) =
-    emit(b, :gather, operand, indices; offset_dims = w.window, collapsed_slice_dims = w.collapsed, start_index_map = w.map,
-         operand_batching_dims = w.batching, start_indices_batching_dims = w.indices_batching, slice_sizes = w.sizes,
-         mode = w.mode, fill_value = zero_fill(w.mode), sorted = sorted, unique = unique)
+    emit(b, :gather, operand, indices; offset_dims = w.window, collapsed_slice_dims = w.collapsed,
+        start_index_map = w.map, operand_batching_dims = w.batching,
+        start_indices_batching_dims = w.indices_batching, slice_sizes = w.sizes,
+        mode = w.mode, fill_value = zero_fill(w.mode), sorted = sorted, unique = unique)
 
-scatter(b::Builder, op::Symbol, w::Windows, operand::Atom, indices::Atom, updates::Atom; sorted, unique) =
-    emit(b, op, operand, indices, updates; update_window_dims = w.window, inserted_window_dims = w.collapsed,
-         scatter_dims_to_operand_dims = w.map, operand_batching_dims = w.batching,
-         scatter_indices_batching_dims = w.indices_batching, mode = w.mode, sorted = sorted, unique = unique)
+scatter(b::Builder, op::Symbol, w::Windows, operand::Atom, indices::Atom, updates::Atom; sorted,
+    unique) =
+    emit(b, op, operand, indices, updates; update_window_dims = w.window,
+        inserted_window_dims = w.collapsed, scatter_dims_to_operand_dims = w.map,
+        operand_batching_dims = w.batching,
+        scatter_indices_batching_dims = w.indices_batching, mode = w.mode, sorted = sorted,
+        unique = unique)
 
 "The elements of `x` at positions `index` along an axis, `index` having the shape of the result."
 function take_along(b::Builder, x::Atom, index::Atom, axis; unique)
     others = axes_except(aval(x), axis)
     w = Windows(Int[], [axis], [axis], others, others, ones(Int, ndims(aval(x))), :promise)
-    gather(b, w, x, emit(b, :reshape, index; shape = vcat(shape(index), 1)); sorted = false, unique = unique)
+    gather(b, w, x, emit(b, :reshape, index; shape = vcat(shape(index), 1)); sorted = false,
+        unique = unique)
 end

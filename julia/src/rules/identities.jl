@@ -20,15 +20,18 @@ function simplify_add(eqn, x, definition)
     iszero_literal(x[1]) && return x[2]
     iszero_literal(x[2]) && return x[1]
     minus = defined_by(:neg, definition, x[2])
-    minus === nothing || return [with(eqn; op = primitive(:sub), inputs = Atom[x[1], minus.inputs[1]])]
+    minus === nothing ||
+        return [with(eqn; op = primitive(:sub), inputs = Atom[x[1], minus.inputs[1]])]
     minus = defined_by(:neg, definition, x[1])
-    minus === nothing ? nothing : [with(eqn; op = primitive(:sub), inputs = Atom[x[2], minus.inputs[1]])]
+    minus === nothing ? nothing :
+    [with(eqn; op = primitive(:sub), inputs = Atom[x[2], minus.inputs[1]])]
 end
 function simplify_sub(eqn, x, definition)
     iszero_literal(x[2]) && return x[1]
     iszero_literal(x[1]) && return [with(eqn; op = primitive(:neg), inputs = Atom[x[2]])]
     minus = defined_by(:neg, definition, x[2])
-    minus === nothing ? nothing : [with(eqn; op = primitive(:add), inputs = Atom[x[1], minus.inputs[1]])]
+    minus === nothing ? nothing :
+    [with(eqn; op = primitive(:add), inputs = Atom[x[1], minus.inputs[1]])]
 end
 function simplify_mul(eqn, x, definition)
     isvalue(x[2], 1) && return x[1]
@@ -39,7 +42,9 @@ function simplify_mul(eqn, x, definition)
 end
 # Not of integers: their quotients are truncated, and a negated unsigned number is a large one.
 simplify_div(eqn, x, definition) =
-    isvalue(x[2], 1) ? x[1] : isinexact(dtype(eqn.outputs[1])) ? pull_sign(eqn, x, definition) : nothing
+    isvalue(x[2], 1) ? x[1] :
+    isinexact(dtype(eqn.outputs[1])) ?
+    pull_sign(eqn, x, definition) : nothing
 
 "Signs move out of products and quotients, towards the sums that absorb them."
 function pull_sign(eqn, x, definition)
@@ -47,15 +52,19 @@ function pull_sign(eqn, x, definition)
     signs = [defined_by(:neg, definition, a) for a in x]
     inputs = Atom[s === nothing ? a : s.inputs[1] for (s, a) in zip(signs, x)]
     any(isnothing, signs) || return [with(eqn; inputs = inputs)]
-    all(a -> defined_by(:neg, definition, a) === nothing || ismovable(definition, a), x) || return nothing
+    all(a -> defined_by(:neg, definition, a) === nothing || ismovable(definition, a), x) ||
+        return nothing
     unsigned = Var(aval(eqn.outputs[1]))
-    [with(eqn; inputs = inputs, outputs = [unsigned]), Equation(primitive(:neg), Atom[unsigned], eqn.outputs, NO_ATTRIBUTES, eqn.source)]
+    [with(eqn; inputs = inputs, outputs = [unsigned]),
+        Equation(primitive(:neg), Atom[unsigned], eqn.outputs, NO_ATTRIBUTES, eqn.source)]
 end
-simplify_select_n(eqn, x, definition) = all(a -> a === x[2], x[3:end]) && x[2] isa Var ? x[2] : nothing
+simplify_select_n(eqn, x, definition) =
+    all(a -> a === x[2], x[3:end]) && x[2] isa Var ? x[2] : nothing
 
 "The identities of elementwise primitives, by name."
-const IDENTITIES = Dict{Symbol,Function}(:copy => simplify_copy, :neg => simplify_neg, :add => simplify_add, :sub => simplify_sub,
-                                         :mul => simplify_mul, :div => simplify_div, :select_n => simplify_select_n)
+const IDENTITIES = Dict{Symbol,Function}(:copy => simplify_copy, :neg => simplify_neg,
+    :add => simplify_add, :sub => simplify_sub, :mul => simplify_mul, :div => simplify_div,
+    :select_n => simplify_select_n)
 
 # ---- movements of whole arrays: identities vanish, chains become one
 
@@ -64,7 +73,10 @@ function simplify(op::BroadcastInDim, eqn, x, definition)
     inner = defined_by(:broadcast_in_dim, definition, x[1])
     inner === nothing && return nothing
     dims = Int[eqn[:dims][d+1] for d in inner[:dims]]
-    [Equation(op, inner.inputs, eqn.outputs, Attributes(:shape => eqn[:shape], :dims => dims), eqn.source)]
+    [
+        Equation(op, inner.inputs, eqn.outputs, Attributes(:shape => eqn[:shape], :dims => dims),
+            eqn.source)
+    ]
 end
 function simplify(op::Reshape, eqn, x, definition)
     aval(x[1]) == aval(eqn.outputs[1]) && return x[1]
@@ -74,9 +86,14 @@ end
 function simplify(op::Permute, eqn, x, definition)
     issorted(eqn[:perm]) && return x[1]
     inner = defined_by(:transpose, definition, x[1])
-    inner === nothing || return [with(eqn; inputs = inner.inputs, attrs = Attributes(:perm => inner[:perm][eqn[:perm].+1]))]
+    inner === nothing ||
+        return [
+            with(eqn; inputs = inner.inputs,
+                attrs = Attributes(:perm => inner[:perm][eqn[:perm].+1]))
+        ]
     product = defined_by(:dot_general, definition, x[1])
-    product !== nothing && isonly_use(definition, x[1]) && eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] : nothing
+    product !== nothing && isonly_use(definition, x[1]) &&
+        eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] : nothing
 end
 
 "The order of a product's axes after its factors change places."
@@ -85,8 +102,14 @@ function factors_exchanged(e)
     left = ndims(aval(e.inputs[1])) - length(e[:lhs_contract])
     vcat(0:batch-1, left:ndims(aval(e.outputs[1]))-1, batch:left-1)
 end
-exchanged(e, transposed) = with(e; inputs = reverse(e.inputs), outputs = transposed.outputs, attrs = merge(e.attrs, Attributes(
-    :lhs_contract => e[:rhs_contract], :rhs_contract => e[:lhs_contract], :lhs_batch => e[:rhs_batch], :rhs_batch => e[:lhs_batch])))
+exchanged(e, transposed) =
+    with(e; inputs = reverse(e.inputs), outputs = transposed.outputs,
+        attrs = merge(
+            e.attrs,
+            Attributes(
+                :lhs_contract => e[:rhs_contract], :rhs_contract => e[:lhs_contract],
+                :lhs_batch => e[:rhs_batch], :rhs_batch => e[:lhs_batch])
+        ))
 
 linear_slots(::Union{BroadcastInDim,Reshape,ReduceSum}, eqn) = (1,)
 

@@ -11,15 +11,18 @@ function infer(op::LU, types, attrs)
     x = types[1]
     check_matrices(op, x)
     m, n = x.shape[end-1:end]
-    m isa Int && n isa Int || infer_error(op, "takes matrices of known size only, got $(type_text(x))")
-    [x, TensorType(Int32, Dim[batch_shape(x)..., min(m, n)]), TensorType(Int32, Dim[batch_shape(x)..., m])]
+    m isa Int && n isa Int ||
+        infer_error(op, "takes matrices of known size only, got $(type_text(x))")
+    [x, TensorType(Int32, Dim[batch_shape(x)..., min(m, n)]),
+        TensorType(Int32, Dim[batch_shape(x)..., m])]
 end
 
-evaluate(::LU, x, attrs, types) = each_matrix(types, x[1]) do a
-    isempty(a) && return a, Int32[], Int32.(0:size(a, 1)-1)
-    factors, pivots, _ = LAPACK.getrf!(a)
-    factors, pivots .- 1, permutation_of(pivots .- 1, size(a, 1))
-end
+evaluate(::LU, x, attrs, types) =
+    each_matrix(types, x[1]) do a
+        isempty(a) && return a, Int32[], Int32.(0:size(a, 1)-1)
+        factors, pivots, _ = LAPACK.getrf!(a)
+        factors, pivots .- 1, permutation_of(pivots .- 1, size(a, 1))
+    end
 
 "The order in which successive exchanges of row i and row pivots[i] leave `size` rows."
 function permutation_of(pivots, size)
@@ -38,11 +41,12 @@ function jvp(op::LU, b, eqn, x, ẋ)
     lu, permutation, ȧ = (Traced(b, v) for v in (y[1], y[3], ẋ[1]))
     m, n = shape(lu)[end-1:end]
     k = min(m, n)
-    l, u = lower_triangle(padded(part(lu, -1, 0, k), 0, m - k), -1), upper_triangle(padded(part(lu, -2, 0, k), n - k, 0))
+    l, u = (lower_triangle(padded(part(lu, -1, 0, k), 0, m - k), -1),
+        upper_triangle(padded(part(lu, -2, 0, k), n - k, 0)))
     l += identity_like(l)
     n > k && (u += astype(diagonal_from(u, k), dtype(u)))
-    f = apply(:triangular_solve, l, rows_of(ȧ, permutation); left_side = true, lower = true, transpose_a = false, conjugate_a = false,
-              unit_diagonal = true)
+    f = apply(:triangular_solve, l, rows_of(ȧ, permutation); left_side = true, lower = true,
+        transpose_a = false, conjugate_a = false, unit_diagonal = true)
     f = solve(u, f)
     ẏ = matmul(l, lower_triangle(f, -1)) + matmul(upper_triangle(f), u)
     y, MaybeAtom[ẏ.atom, nothing, nothing]
@@ -56,15 +60,20 @@ function padded(x::Traced, rows, columns)
 end
 
 "Where a position is on the diagonal and not in the first k rows."
-diagonal_from(x::Traced, k) = positions(x, :eq) & compare(:ge, Traced(x.builder, iota(x.builder, Int32, shape(x), ndims(x) - 2)), k)
+diagonal_from(x::Traced, k) =
+    positions(x, :eq) & compare(:ge,
+        Traced(x.builder, iota(x.builder, Int32, shape(x), ndims(x) - 2)), k)
 
 "The rows of each matrix in the order of a permutation."
 function rows_of(x::Traced, permutation::Traced)
     n = ndims(x)
-    batch, index = collect(0:n-3), apply(:reshape, permutation; shape = Dim[shape(permutation)..., 1])
-    apply(:gather, x, index; offset_dims = [n - 1], collapsed_slice_dims = [n - 2], start_index_map = [n - 2], operand_batching_dims = batch,
-          start_indices_batching_dims = batch, slice_sizes = Dim[ones(Int, n - 1)..., shape(x)[end]], mode = :promise, fill_value = nothing,
-          sorted = false, unique = true)
+    batch, index = (collect(0:n-3),
+        apply(:reshape, permutation; shape = Dim[shape(permutation)..., 1]))
+    apply(:gather, x, index; offset_dims = [n - 1], collapsed_slice_dims = [n - 2],
+        start_index_map = [n - 2], operand_batching_dims = batch,
+        start_indices_batching_dims = batch, slice_sizes = Dim[ones(Int, n - 1)..., shape(x)[end]],
+        mode = :promise, fill_value = nothing,
+        sorted = false, unique = true)
 end
 
 # ---- pivots alone
@@ -72,7 +81,8 @@ end
 function infer(op::PivotsToPermutation, types, attrs)
     x, size = types[1], attrs[:size]
     x.dtype === Int32 && ndims(x) >= 1 || infer_error(op, "takes i32 pivots, got $(type_text(x))")
-    size isa Int && x.shape[end] isa Int && x.shape[end] <= size || infer_error(op, "$(type_text(x)) are too many pivots for $size rows")
+    size isa Int && x.shape[end] isa Int && x.shape[end] <= size ||
+        infer_error(op, "$(type_text(x)) are too many pivots for $size rows")
     [TensorType(Int32, Dim[x.shape[1:end-1]..., size])]
 end
 function evaluate(::PivotsToPermutation, x, attrs, types)

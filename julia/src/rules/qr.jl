@@ -9,7 +9,8 @@ function infer(op::OrthogonalTriangular, types, attrs)
     x = types[1]
     check_matrices(op, x)
     m, n = x.shape[end-1:end]
-    m isa Int && n isa Int || attrs[:full_matrices] || infer_error(op, "takes matrices of known size only, got $(type_text(x))")
+    m isa Int && n isa Int || attrs[:full_matrices] ||
+        infer_error(op, "takes matrices of known size only, got $(type_text(x))")
     batch, k = batch_shape(x), attrs[:full_matrices] ? m : min(m, n)
     q, r = TensorType(x.dtype, Dim[batch..., m, k]), TensorType(x.dtype, Dim[batch..., k, n])
     attrs[:pivoting] ? [q, r, TensorType(Int32, Dim[batch..., n])] : [q, r]
@@ -20,7 +21,9 @@ function evaluate(::OrthogonalTriangular, x, attrs, types)
     each_matrix(types, x[1]) do a
         n = size(a, 2)
         isempty(a) && return Matrix{eltype(a)}(I, m, k), zeros(eltype(a), k, n), zeros(Int32, n)
-        reflections, scales, order = attrs[:pivoting] ? LAPACK.geqp3!(a) : (LAPACK.geqrf!(a)..., 1:n)
+        reflections, scales, order =
+            attrs[:pivoting] ? LAPACK.geqp3!(a) :
+            (LAPACK.geqrf!(a)..., 1:n)
         q = zeros(eltype(a), m, k)
         columns = min(k, n)
         q[:, 1:columns] = reflections[:, 1:columns]
@@ -45,7 +48,11 @@ end
 function qr_tangents(q, r, a, ȧ, eqn)
     m, n = shape(a)[end-1:end]
     m === n && return thin_qr_tangent(q, r, ȧ)
-    m isa Int && n isa Int || throw(UnsupportedPrimitive("qr", "has derivatives for matrices of known size only", eqn.source))
+    m isa Int && n isa Int ||
+        throw(
+            UnsupportedPrimitive("qr", "has derivatives for matrices of known size only",
+                eqn.source)
+        )
     if m < n
         q̇, ṙ₁ = thin_qr_tangent(q, part(r, -1, 0, m), part(ȧ, -1, 0, m))
         ṙ₂ = matmul(adjointed(q̇), part(a, -1, m, n)) + matmul(adjointed(q), part(ȧ, -1, m, n))
@@ -74,5 +81,6 @@ function complement_tangent(q, q̇₁, n)
     q₁₁ = part(q₁, -2, 0, n)
     zᴴ = inverse_times(adjointed(q₁₁ - identity_like(q₁₁)), adjointed(part(q₁, -2, n, m)))
     z = adjointed(zᴴ)
-    matmul(q̇₁, zᴴ) - matmul(q₁ + matmul(q₂, z), adjointed(part(q̇₁, -2, n, m) - matmul(z, part(q̇₁, -2, 0, n))))
+    matmul(q̇₁, zᴴ) -
+    matmul(q₁ + matmul(q₂, z), adjointed(part(q̇₁, -2, n, m) - matmul(z, part(q̇₁, -2, 0, n))))
 end

@@ -1,8 +1,9 @@
 # Reductions of each window that slides over an array; the padding is the neutral element. Windows
 # as in windows.jl.
 
-for (type, title, f, neutral) in [(:ReduceWindowSum, :reduce_window_sum, +, zero), (:ReduceWindowMax, :reduce_window_max, max, typemin),
-                                  (:ReduceWindowMin, :reduce_window_min, min, typemax)]
+for (type, title, f, neutral) in [(:ReduceWindowSum, :reduce_window_sum, +, zero),
+    (:ReduceWindowMax, :reduce_window_max, max, typemin),
+    (:ReduceWindowMin, :reduce_window_min, min, typemax)]
     @eval begin
         @primitive $type $title(window, strides, low, high, base_dilation, window_dilation)
         combiner(::$type) = $f
@@ -11,7 +12,9 @@ for (type, title, f, neutral) in [(:ReduceWindowSum, :reduce_window_sum, +, zero
 end
 const ReduceWindow = Union{ReduceWindowSum,ReduceWindowMax,ReduceWindowMin}
 
-sliding(attrs) = Slide(attrs[:window], attrs[:strides], attrs[:low], attrs[:high], attrs[:base_dilation], attrs[:window_dilation])
+sliding(attrs) =
+    Slide(attrs[:window], attrs[:strides], attrs[:low], attrs[:high], attrs[:base_dilation],
+        attrs[:window_dilation])
 
 function infer(op::ReduceWindow, types, attrs)
     x = types[1]
@@ -33,14 +36,18 @@ end
 
 linear_operands(::ReduceWindowSum, eqn) = (1,)
 
-# A convolution with ones in every window: its transpose slides the same window over ȳ dilated by the strides.
+# A convolution with ones in every window: its transpose slides the same window over ȳ
+# dilated by the strides.
 function transpose(::ReduceWindowSum, b, eqn, ȳ, x)
     s, type = sliding(eqn.attrs), aval(x[1])
     low, high = padding_back(s, type.shape, shape(ȳ[1]))
-    spread = emit(b, :pad, ȳ[1], zeros_of(b, TensorType(type.dtype)); low = low, high = high, interior = s.strides .- 1)
+    spread = emit(b, :pad, ȳ[1], zeros_of(b, TensorType(type.dtype)); low = low, high = high,
+        interior = s.strides .- 1)
     none = zeros(Int, ndims(type))
-    [emit(b, :reduce_window_sum, spread; window = s.window, strides = s.base, low = none, high = none, base_dilation = none .+ 1,
-          window_dilation = s.dilation)]
+    [
+        emit(b, :reduce_window_sum, spread; window = s.window, strides = s.base, low = none,
+            high = none, base_dilation = none .+ 1, window_dilation = s.dilation)
+    ]
 end
 
 # The tangent of an extremum is that of the element that attains it, the first one of equals (unlike
@@ -56,7 +63,8 @@ end
 # added at its window's extremum. Both are linear in the first operand and constant almost
 # everywhere in the second.
 
-@primitive SelectAndGather select_and_gather_add(select, window, strides, low, high, base_dilation, window_dilation)
+@primitive SelectAndGather select_and_gather_add(select, window, strides, low, high, base_dilation,
+    window_dilation)
 @primitive SelectAndScatter select_and_scatter_add(select, window, strides, low, high)
 const Selection = Union{SelectAndGather,SelectAndScatter}
 
@@ -67,7 +75,7 @@ function jvp(op::Selection, b, eqn, x, ẋ)
 end
 
 undilated(attrs) = (ones_ = ones(Int, length(attrs[:window]));
-                    Slide(attrs[:window], attrs[:strides], attrs[:low], attrs[:high], ones_, ones_))
+Slide(attrs[:window], attrs[:strides], attrs[:low], attrs[:high], ones_, ones_))
 slide_of(::SelectAndGather, attrs) = sliding(attrs)
 slide_of(::SelectAndScatter, attrs) = undilated(attrs)
 
@@ -78,7 +86,8 @@ function infer(op::Selection, types, attrs)
         infer_error(op, "does not select by $(attrs[:select]) from $(type_text(operand))")
     shape = places(op, slide_of(op, attrs), operand.shape)
     expected, result = op isa SelectAndGather ? (operand.shape, shape) : (shape, operand.shape)
-    first.shape == expected || infer_error(op, "$(type_text(first)) and $(type_text(operand)) do not fit together")
+    first.shape == expected ||
+        infer_error(op, "$(type_text(first)) and $(type_text(operand)) do not fit together")
     [TensorType(operand.dtype, result)]
 end
 
@@ -116,7 +125,8 @@ function evaluate(::SelectAndScatter, x, attrs, types)
     T, s, source = types[1].dtype, undilated(attrs), x[1]
     keys = padded(x[2], worst(attrs[:select], T), s)
     total = zeros(accumulator(T), size(keys))
-    extrema_of_windows((place, index) -> total[index] += source[place], attrs[:select], keys, s, row_shape(source), nothing)
+    extrema_of_windows((place, index) -> total[index] += source[place], attrs[:select], keys, s,
+        row_shape(source), nothing)
     back = Slide(s.window, s.strides, .-s.low, .-s.high, s.base, s.dilation)
     [rounded(T, padded(total, 0, back))]
 end
@@ -126,16 +136,25 @@ end
 function transpose(::SelectAndGather, b, eqn, ȳ, x)
     s, type = sliding(eqn.attrs), aval(x[1])
     all(==(1), s.dilation) ||
-        throw(UnsupportedPrimitive("select_and_gather_add", "has no transpose for a window with dilation $(s.dilation)", eqn.source))
+        throw(
+            UnsupportedPrimitive("select_and_gather_add",
+                "has no transpose for a window with dilation $(s.dilation)", eqn.source)
+        )
     none, gaps = zeros(Int, ndims(type)), s.base .- 1
     filler = Literal(worst(eqn[:select], type.dtype))
-    operand = all(==(0), gaps) ? x[2] : emit(b, :pad, x[2], filler; low = none, high = none, interior = gaps)
-    x̄ = emit(b, :select_and_scatter_add, ȳ[1], operand; select = eqn[:select], window = s.window, strides = s.strides, low = s.low, high = s.high)
-    all(==(0), gaps) || (x̄ = emit(b, :slice, x̄; start = none, limit = shape(x̄), strides = s.base))
+    operand =
+        all(==(0), gaps) ? x[2] :
+        emit(b, :pad, x[2], filler; low = none, high = none, interior = gaps)
+    x̄ = emit(b, :select_and_scatter_add, ȳ[1], operand; select = eqn[:select], window = s.window,
+        strides = s.strides, low = s.low, high = s.high)
+    all(==(0), gaps) ||
+        (x̄ = emit(b, :slice, x̄; start = none, limit = shape(x̄), strides = s.base))
     MaybeAtom[x̄, nothing]
 end
 
 function transpose(::SelectAndScatter, b, eqn, ȳ, x)
     ones_ = ones(Int, length(eqn[:window]))
-    MaybeAtom[emit(b, :select_and_gather_add, ȳ[1], x[2]; eqn.attrs..., base_dilation = ones_, window_dilation = ones_), nothing]
+    MaybeAtom[
+        emit(b, :select_and_gather_add, ȳ[1], x[2]; eqn.attrs..., base_dilation = ones_,
+            window_dilation = ones_), nothing]
 end

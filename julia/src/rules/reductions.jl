@@ -2,8 +2,9 @@
 
 # f(a, b) and its neutral element for an accumulator of type T.
 const REDUCTIONS = [(:ReduceSum, :reduce_sum, +, zero), (:ReduceProd, :reduce_prod, *, one),
-                    (:ReduceMax, :reduce_max, max, typemin), (:ReduceMin, :reduce_min, min, typemax),
-                    (:ReduceAnd, :reduce_and, &, T -> ~zero(T)), (:ReduceOr, :reduce_or, |, zero), (:ReduceXor, :reduce_xor, ⊻, zero)]
+    (:ReduceMax, :reduce_max, max, typemin), (:ReduceMin, :reduce_min, min, typemax),
+    (:ReduceAnd, :reduce_and, &, T -> ~zero(T)), (:ReduceOr, :reduce_or, |, zero),
+    (:ReduceXor, :reduce_xor, ⊻, zero)]
 for (type, title, f, neutral) in REDUCTIONS
     @eval begin
         @primitive $type $title(axes)
@@ -39,7 +40,8 @@ function evaluate(op::Reduction, x, attrs, types)
     isempty(attrs[:axes]) && return [copy(x[1])]
     T = types[1].dtype
     A = accumulator(T)
-    y = reduce(combiner(op), convert(Array{A}, x[1]); dims = julia_dims(x[1], attrs[:axes]), init = neutral(op, A))
+    y = reduce(combiner(op), convert(Array{A}, x[1]); dims = julia_dims(x[1], attrs[:axes]),
+        init = neutral(op, A))
     [reshape(convert(Array{T}, y), julia_size(types[1]))]
 end
 
@@ -59,7 +61,8 @@ function jvp(op::ReduceProd, b, eqn, x, ẋ)
     isempty(axes) && return y, MaybeAtom[ẋ[1]]
     flat = flatten_axes(b, x[1], axes)
     axis = ndims(aval(flat)) - 1
-    others = emit(b, :mul, product_before(b, flat, axis, false), product_before(b, flat, axis, true))
+    others = emit(b, :mul, product_before(b, flat, axis, false),
+        product_before(b, flat, axis, true))
     ẏ = emit(b, :reduce_sum, emit(b, :mul, flatten_axes(b, ẋ[1], axes), others); axes = [axis])
     y, MaybeAtom[ẏ]
 end
@@ -70,7 +73,8 @@ function flatten_axes(b::Builder, x::Atom, axes)
     perm = vcat(kept, sort(axes))
     moved = issorted(perm) ? x : emit(b, :transpose, x; perm = perm)
     n = shape(x)
-    length(axes) == 1 ? moved : emit(b, :reshape, moved; shape = Dim[n[kept.+1]..., size_of(n[axes.+1])])
+    length(axes) == 1 ? moved :
+    emit(b, :reshape, moved; shape = Dim[n[kept.+1]..., size_of(n[axes.+1])])
 end
 
 "The product of all earlier elements along an axis (later ones when `reverse`); 1 for the first."
@@ -94,13 +98,17 @@ function infer(op::ArgExtremum, types, attrs)
     x, axis, T = types[1], attrs[:axis], dtype_named(attrs[:dtype])
     check_axis(op, x, axis)
     x.shape[axis+1] == 0 && infer_error(op, "axis $axis of $(type_text(x)) is empty")
-    T <: Integer && T !== Bool || infer_error(op, "the index dtype must be an integer, got $(attrs[:dtype])")
+    T <: Integer && T !== Bool ||
+        infer_error(op, "the index dtype must be an integer, got $(attrs[:dtype])")
     [TensorType(T, reduced(op, x, [axis]).shape)]
 end
 
 function evaluate(op::ArgExtremum, x, attrs, types)
     T, parts = types[1].dtype, threefold(x[1], attrs[:axis])
-    y = [(first_extremum(beats(op), view(parts, i, :, k)) - 1) % T for i in axes(parts, 1), k in axes(parts, 3)]
+    y = [
+        (first_extremum(beats(op), view(parts, i, :, k)) - 1) % T
+        for i in axes(parts, 1), k in axes(parts, 3)
+    ]
     [reshape(y, julia_size(types[1]))]
 end
 

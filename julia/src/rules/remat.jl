@@ -34,7 +34,8 @@ function partial_eval_saving(op::Remat, eqn, known, depth)
     y = inline!(b, unwrapped(split.known, 0), eqn.inputs[known])
     m = length(y) - split.residuals
     kept = Var[Var(aval(a)) for a in y[m+1:end]]
-    late = with(eqn; inputs = vcat(kept, eqn.inputs), attrs = Attributes(:body => split.unknown, :barrier => eqn[:barrier]))
+    late = with(eqn; inputs = vcat(kept, eqn.inputs),
+        attrs = Attributes(:body => split.unknown, :barrier => eqn[:barrier]))
     bind_results!(b.equations, y, vcat(eqn.outputs[split.isknown], kept)), [late], kept
 end
 
@@ -54,7 +55,8 @@ flatten_call!(::Remat, b, e, x) = flatten_into!(b, e[:body], x)
 function transpose(op::Remat, b, eqn, ȳ, x)
     linear = Bool[islinear(v) for v in x]
     body = transpose(eqn[:body], linear, isactive(ȳ))
-    x̄ = emit!(b, op, vcat(Atom[v for v in x if !islinear(v)], given(ȳ)), Attributes(:body => body, :barrier => eqn[:barrier]))
+    x̄ = emit!(b, op, vcat(Atom[v for v in x if !islinear(v)], given(ȳ)),
+        Attributes(:body => body, :barrier => eqn[:barrier]))
     spread(linear, x̄)
 end
 
@@ -74,7 +76,8 @@ end
 function infer(op::Saveable, types, attrs)
     levels = attrs[:levels]
     isempty(levels) && infer_error(op, "levels names no checkpoint")
-    levels == unique(sort(levels)) && levels[1] >= 0 || infer_error(op, "levels counts checkpoints from 0 in rising order, and is $levels")
+    levels == unique(sort(levels)) && levels[1] >= 0 ||
+        infer_error(op, "levels counts checkpoints from 0 in rising order, and is $levels")
     copy(types)
 end
 evaluate(::Saveable, x, attrs, types) = map(copy, x)
@@ -82,12 +85,15 @@ jvp(op::Saveable, b, eqn, x, ẋ) = emit!(b, op, x, eqn.attrs), ẋ
 transpose(::Saveable, b, eqn, ȳ, x) = ȳ
 flatten_call!(::Saveable, b, e, x) = x
 partial_eval_saving(::Saveable, eqn, known, depth) =
-    !all(known) ? (Equation[], [eqn], Var[]) : depth in eqn[:levels] ? ([eqn], Equation[], eqn.outputs) : ([eqn], [eqn], Var[])
+    !all(known) ? (Equation[], [eqn], Var[]) :
+    depth in eqn[:levels] ? ([eqn], Equation[], eqn.outputs) : ([eqn], [eqn], Var[])
 
 "The body of a checkpoint without it: `saveable` inside of `depth` others too no longer counts it."
-unwrapped(p::Program, depth) = with(p; equations = Equation[unwrapped(e.op, e, depth) for e in p.equations])
+unwrapped(p::Program, depth) =
+    with(p; equations = Equation[unwrapped(e.op, e, depth) for e in p.equations])
 unwrapped(op::Remat, e, depth) = map_bodies(p -> unwrapped(p, depth + 1), e)
 function unwrapped(op::Saveable, e, depth)
     levels = Int[l > depth ? l - 1 : l for l in e[:levels] if l != depth]
-    isempty(levels) ? with(e; op = primitive(:copy), attrs = NO_ATTRIBUTES) : with(e; attrs = Attributes(:levels => levels))
+    isempty(levels) ? with(e; op = primitive(:copy), attrs = NO_ATTRIBUTES) :
+    with(e; attrs = Attributes(:levels => levels))
 end

@@ -1,12 +1,15 @@
 # Scatters: windows of an array of updates written into an operand, or combined with what is there.
 
-# y = f(operand element, update); the order in which updates of one element are applied is not specified.
-const SCATTERS = [(:Scatter, :scatter, (a, u) -> u), (:ScatterAdd, :scatter_add, +), (:ScatterSub, :scatter_sub, -),
-                  (:ScatterMul, :scatter_mul, *), (:ScatterMin, :scatter_min, min), (:ScatterMax, :scatter_max, max)]
+# y = f(operand element, update); the order in which updates of one element are
+# applied is not specified.
+const SCATTERS = [(:Scatter, :scatter, (a, u) -> u), (:ScatterAdd, :scatter_add, +),
+    (:ScatterSub, :scatter_sub, -), (:ScatterMul, :scatter_mul, *),
+    (:ScatterMin, :scatter_min, min), (:ScatterMax, :scatter_max, max)]
 for (type, title, combine) in SCATTERS
     @eval begin
-        @primitive $type $title(update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
-                                scatter_indices_batching_dims, mode, sorted, unique)
+        @primitive $type $title(update_window_dims, inserted_window_dims,
+            scatter_dims_to_operand_dims, operand_batching_dims, scatter_indices_batching_dims,
+            mode, sorted, unique)
         combiner(::$type) = $combine
     end
 end
@@ -14,20 +17,29 @@ const AnyScatter = Union{Scatter,ScatterAdd,ScatterSub,ScatterMul,ScatterMin,Sca
 
 "The windows of a scatter; their sizes are those of the updates."
 function Windows(::AnyScatter, attrs, rank, updates::Shape)
-    window, collapsed, batching = attrs[:update_window_dims], attrs[:inserted_window_dims], attrs[:operand_batching_dims]
+    window, collapsed, batching = (attrs[:update_window_dims], attrs[:inserted_window_dims],
+        attrs[:operand_batching_dims])
     sizes = Iterators.Stateful(updates[k+1] for k in window)
-    full = Dim[k in collapsed || k in batching || isempty(sizes) ? 1 : popfirst!(sizes) for k in 0:rank-1]
-    Windows(window, collapsed, attrs[:scatter_dims_to_operand_dims], batching, attrs[:scatter_indices_batching_dims], full, attrs[:mode])
+    full = Dim[
+        k in collapsed || k in batching || isempty(sizes) ? 1 : popfirst!(sizes)
+        for k in 0:rank-1
+    ]
+    Windows(window, collapsed, attrs[:scatter_dims_to_operand_dims], batching,
+        attrs[:scatter_indices_batching_dims], full, attrs[:mode])
 end
-Windows(op::AnyScatter, eqn::Equation) = Windows(op, eqn.attrs, ndims(aval(eqn.inputs[1])), shape(eqn.inputs[3]))
+Windows(op::AnyScatter, eqn::Equation) =
+    Windows(op, eqn.attrs, ndims(aval(eqn.inputs[1])), shape(eqn.inputs[3]))
 
 function infer(op::AnyScatter, types, attrs)
     length(types) == 3 || infer_error(op, "takes an operand, indices and updates")
     x, indices, updates = types
     same_dtypes(op, [x, updates])
-    all(k -> 0 <= k < ndims(updates), attrs[:update_window_dims]) || infer_error(op, "the window axes do not fit $(type_text(updates))")
+    all(k -> 0 <= k < ndims(updates), attrs[:update_window_dims]) ||
+        infer_error(op, "the window axes do not fit $(type_text(updates))")
     expected = check_windows(op, Windows(op, attrs, ndims(x), updates.shape), x, indices)
-    updates.shape == expected || infer_error(op, "the updates are $(type_text(updates)), the indices ask for the shape $expected")
+    updates.shape == expected ||
+        infer_error(op,
+            "the updates are $(type_text(updates)), the indices ask for the shape $expected")
     [x]
 end
 
@@ -52,7 +64,8 @@ end
 like_equation(eqn) = (sorted = eqn[:sorted], unique = eqn[:unique])
 again(b, op, eqn, operand, indices, updates) =
     scatter(b, op, Windows(eqn.op, eqn), operand, indices, updates; like_equation(eqn)...)
-gathered(b, eqn, operand, indices) = gather(b, Windows(eqn.op, eqn), operand, indices; like_equation(eqn)...)
+gathered(b, eqn, operand, indices) =
+    gather(b, Windows(eqn.op, eqn), operand, indices; like_equation(eqn)...)
 
 # scatter_add, scatter_sub: y = x ± S u with the linear map S, whose transpose is gather.
 
@@ -87,30 +100,38 @@ function jvp(op::ScatterMul, b, eqn, x, ẋ)
 end
 
 function transpose(op::ScatterMul, b, eqn, ȳ, x)
-    islinear(x[1]) && return MaybeAtom[again(b, :scatter_mul, eqn, ȳ[1], x[2], x[3]), nothing, nothing]
+    islinear(x[1]) &&
+        return MaybeAtom[again(b, :scatter_mul, eqn, ȳ[1], x[2], x[3]), nothing, nothing]
     require_unique(eqn, "its transpose in the updates needs unique indices")
     MaybeAtom[nothing, nothing, gathered(b, eqn, emit(b, :mul, ȳ[1], x[1]), x[2])]
 end
 
-require_unique(eqn, message) = eqn[:unique] ||
-    throw(UnsupportedPrimitive(string(name(eqn.op)), message * ": promise them with unique_indices=True", eqn.source))
+require_unique(eqn, message) =
+    eqn[:unique] ||
+    throw(
+        UnsupportedPrimitive(string(name(eqn.op)),
+            message * ": promise them with unique_indices=True", eqn.source)
+    )
 
 # scatter: the last writer wins, and which is last is not specified.
 
 function jvp(op::Scatter, b, eqn, x, ẋ)
     ẋ₁, u̇ = instantiate(b, ẋ[1], x[1]), instantiate(b, ẋ[3], x[3])
-    eqn[:unique] && return emit!(b, op, x, eqn.attrs), MaybeAtom[again(b, :scatter, eqn, ẋ₁, x[2], u̇)]
-    # As JAX does: write numbers of the updates, see who won, and let the winners alone through. The result
-    # itself is computed the same way, since two scatters may disagree on who was last.
+    eqn[:unique] && return (emit!(b, op, x, eqn.attrs),
+        MaybeAtom[again(b, :scatter, eqn, ẋ₁, x[2], u̇)])
+    # As JAX does: write numbers of the updates, see who won, and let the winners alone through. The
+    # result itself is computed the same way, since two scatters may disagree on who was last.
     updates = aval(x[3])
     count = size_of(updates.shape)
     T = index_dtype(count)
-    number = emit(b, :add, emit(b, :reshape, iota(b, T, [count], 0); shape = updates.shape), Literal(one(T)))
+    number = emit(b, :add, emit(b, :reshape, iota(b, T, [count], 0); shape = updates.shape),
+        Literal(one(T)))
     written = again(b, :scatter, eqn, zeros_of(b, TensorType(T, shape(x[1]))), x[2], number)
     kept = Traced(b, emit(b, :eq, written, Literal(zero(T))))
     won = Traced(b, emit(b, :eq, gathered(b, eqn, written, x[2]), number))
     through(mask, v) = where_(mask, Traced(b, v), 0).atom
-    combined(operand, update) = again(b, :scatter_add, eqn, through(kept, operand), x[2], through(won, update))
+    combined(operand, update) =
+        again(b, :scatter_add, eqn, through(kept, operand), x[2], through(won, update))
     Atom[combined(x[1], x[3])], MaybeAtom[combined(ẋ₁, u̇)]
 end
 

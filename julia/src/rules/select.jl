@@ -2,9 +2,12 @@
 
 selected(which::Bool, off, on) = ifelse(which, on, off)
 selected(which::Integer, last) = last
-selected(which::Integer, first, rest...) = ifelse(which <= 0, first, selected(which - one(which), rest...))
+selected(which::Integer, first, rest...) =
+    ifelse(which <= 0, first, selected(which - one(which), rest...))
 
-selects(W, cases...) = !isempty(cases) && all(==(cases[1]), cases) && (W === Int32 || (W === Bool && length(cases) == 2))
+selects(W, cases...) =
+    !isempty(cases) && all(==(cases[1]), cases) &&
+    (W === Int32 || (W === Bool && length(cases) == 2))
 
 # Linear in the cases jointly: an absent tangent or a case that is not linear counts as zero.
 function select_tangent(ẋ, y, which, cases...)
@@ -12,15 +15,17 @@ function select_tangent(ẋ, y, which, cases...)
     apply(:select_n, which, (t === nothing ? literal(present, 0) : t for t in ẋ[2:end])...)
 end
 function select_transpose(ȳ, which, cases...)
-    only_where(k) = apply(:select_n, which, (j == k ? ȳ : literal(ȳ, 0) for j in eachindex(cases))...)
+    only_where(k) =
+        apply(:select_n, which, (j == k ? ȳ : literal(ȳ, 0) for j in eachindex(cases))...)
     (nothing, (islinear(case) ? only_where(k) : nothing for (k, case) in enumerate(cases))...)
 end
 elementwise(:select_n, nothing, selected; accepts = selects, result = (W, cases...) -> cases[1],
-            tangents = select_tangent, transpose = select_transpose)
+    tangents = select_tangent, transpose = select_transpose)
 
-# The bounds get the tangent where they hold strictly; where x equals a bound nobody does, as in JAX.
+# The bounds get the tangent where they hold strictly; where x equals a bound
+# nobody does, as in JAX.
 masked(t, conditions...) = where_(reduce(&, conditions), t, 0)
 elementwise(:clamp, 3, (low, x, high) -> smaller(larger(x, low), high); domain = isanything,
-            tangents = ((t, y, low, x, high) -> masked(t, compare(:gt, low, x), compare(:lt, low, high)),
-                        (t, y, low, x, high) -> masked(t, compare(:gt, x, low), compare(:lt, x, high)),
-                        (t, y, low, x, high) -> masked(t, compare(:lt, high, x))))
+    tangents = ((t, y, low, x, high) -> masked(t, compare(:gt, low, x), compare(:lt, low, high)),
+        (t, y, low, x, high) -> masked(t, compare(:gt, x, low), compare(:lt, x, high)),
+        (t, y, low, x, high) -> masked(t, compare(:lt, high, x))))

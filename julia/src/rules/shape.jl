@@ -8,7 +8,8 @@ fill_literal(::BroadcastInDim, eqn) = eqn.inputs[1] isa Literal ? eqn.inputs[1] 
 
 function infer(op::BroadcastInDim, types, attrs)
     x, shape, dims = types[1], Shape(attrs[:shape]), attrs[:dims]
-    length(dims) == ndims(x) && issorted(dims; lt = <=) || infer_error(op, "dims $dims do not fit $(type_text(x))")
+    length(dims) == ndims(x) && issorted(dims; lt = <=) ||
+        infer_error(op, "dims $dims do not fit $(type_text(x))")
     for (d, n) in zip(dims, x.shape)
         0 <= d < length(shape) && (n == 1 || n == shape[d+1]) ||
             infer_error(op, "$(type_text(x)) does not broadcast to $shape along $dims")
@@ -26,7 +27,10 @@ end
 
 function transpose(::BroadcastInDim, b, eqn, ȳ, x)
     from, to, dims = aval(x[1]).shape, shape(ȳ[1]), eqn[:dims]
-    summed = [k for k in 0:length(to)-1 if !(k in dims) || (from[findfirst(==(k), dims)] == 1 && to[k+1] != 1)]
+    summed = [
+        k for k in 0:length(to)-1
+        if !(k in dims) || (from[findfirst(==(k), dims)] == 1 && to[k+1] != 1)
+    ]
     x̄ = isempty(summed) ? ȳ[1] : emit(b, :reduce_sum, ȳ[1]; axes = summed)
     [shape(x̄) == from ? x̄ : emit(b, :reshape, x̄; shape = from)]
 end
@@ -34,7 +38,8 @@ end
 @primitive Reshape reshape(shape)
 linear_operands(::Reshape, eqn) = (1,)
 infer(op::Reshape, types, attrs) =
-    size_of(types[1].shape) == size_of(attrs[:shape]) ? [TensorType(types[1].dtype, Shape(attrs[:shape]))] :
+    size_of(types[1].shape) == size_of(attrs[:shape]) ?
+    [TensorType(types[1].dtype, Shape(attrs[:shape]))] :
     infer_error(op, "$(type_text(types[1])) cannot take the shape $(attrs[:shape])")
 
 isfree(::Reshape) = true
@@ -44,13 +49,15 @@ linear_operands(::Squeeze, eqn) = (1,)
 function infer(op::Squeeze, types, attrs)
     x, dims = types[1], attrs[:dims]
     check_axes(op, x, dims)
-    all(k -> x.shape[k+1] == 1, dims) || infer_error(op, "an axis among $dims of $(type_text(x)) is not of size 1")
+    all(k -> x.shape[k+1] == 1, dims) ||
+        infer_error(op, "an axis among $dims of $(type_text(x)) is not of size 1")
     [TensorType(x.dtype, x.shape[axes_except(x, dims).+1])]
 end
 
 # A Program's arrays are row-major: another shape is the same memory.
 evaluate(::Union{Reshape,Squeeze}, x, attrs, types) = [reshape(copy(x[1]), julia_size(types[1]))]
-transpose(::Union{Reshape,Squeeze}, b, eqn, ȳ, x) = [emit(b, :reshape, ȳ[1]; shape = aval(x[1]).shape)]
+transpose(::Union{Reshape,Squeeze}, b, eqn, ȳ, x) =
+    [emit(b, :reshape, ȳ[1]; shape = aval(x[1]).shape)]
 
 @primitive Permute transpose(perm)
 linear_operands(::Permute, eqn) = (1,)
@@ -74,7 +81,10 @@ function infer(op::Rev, types, attrs)
 end
 function evaluate(::Rev, x, attrs, types)
     n = ndims(x[1])
-    [section(x[1], [n - d in attrs[:dims] ? (size(x[1], d):-1:1) : (1:1:size(x[1], d)) for d in 1:n])]
+    [
+        section(x[1],
+            [n - d in attrs[:dims] ? (size(x[1], d):-1:1) : (1:1:size(x[1], d)) for d in 1:n])
+    ]
 end
 transpose(::Rev, b, eqn, ȳ, x) = [emit(b, :rev, ȳ[1]; dims = eqn[:dims])]
 
@@ -88,7 +98,8 @@ function infer(op::Concatenate, types, attrs)
     same_dtypes(op, types)
     outside(t) = deleteat!(copy(t.shape), dim + 1)
     all(t -> ndims(t) == ndims(x) && outside(t) == outside(x), types) ||
-        infer_error(op, "($(join(map(type_text, types), ", "))) do not fit together along axis $dim")
+        infer_error(op,
+            "($(join(map(type_text, types), ", "))) do not fit together along axis $dim")
     joined = copy(x.shape)
     joined[dim+1] = foldl(+, Dim[t.shape[dim+1] for t in types])
     [TensorType(x.dtype, joined)]
@@ -128,11 +139,17 @@ end
 function evaluate(::SplitAxis, x, attrs, types)
     source = threefold(x[1], attrs[:axis])
     stops = cumsum(Int.(attrs[:sizes]))
-    [reshape(source[:, stop-n+1:stop, :], julia_size(t)) for (stop, n, t) in zip(stops, attrs[:sizes], types)]
+    [
+        reshape(source[:, stop-n+1:stop, :], julia_size(t))
+        for (stop, n, t) in zip(stops, attrs[:sizes], types)
+    ]
 end
 
 transpose(::SplitAxis, b, eqn, ȳ, x) =
-    [emits(b, :concatenate, Atom[instantiate(b, t, v) for (t, v) in zip(ȳ, eqn.outputs)]; dim = eqn[:axis])[1]]
+    [
+        emits(b, :concatenate, Atom[instantiate(b, t, v) for (t, v) in zip(ȳ, eqn.outputs)];
+            dim = eqn[:axis])[1]
+    ]
 
 # pad: element i of an axis lands at low + i · (interior + 1); negative low and high cut off.
 
@@ -142,18 +159,21 @@ linear_operands(::Pad, eqn) = (1, 2)
 function infer(op::Pad, types, attrs)
     x, low, high, interior = types[1], attrs[:low], attrs[:high], attrs[:interior]
     same_dtypes(op, types)
-    isempty(types[2].shape) || infer_error(op, "the padding value must have rank 0, got $(type_text(types[2]))")
+    isempty(types[2].shape) ||
+        infer_error(op, "the padding value must have rank 0, got $(type_text(types[2]))")
     length(low) == length(high) == length(interior) == ndims(x) && all(>=(0), interior) ||
         infer_error(op, "the padding $low, $high, $interior does not fit $(type_text(x))")
     padded = Dim[l + h + dilated(n, i) for (n, l, h, i) in zip(x.shape, low, high, interior)]
-    any(n -> below(n, 0), padded) && infer_error(op, "the padding $low, $high leaves less than nothing of $(type_text(x))")
+    any(n -> below(n, 0), padded) &&
+        infer_error(op, "the padding $low, $high leaves less than nothing of $(type_text(x))")
     [TensorType(x.dtype, padded)]
 end
 dilated(n::Dim, interior) = interior == 0 || n == 0 ? n : 1 + (n - 1) * (interior + 1)
 
 function evaluate(::Pad, x, attrs, types)
     y = fill!(uninitialized(types[1]), x[2][])
-    ranges = map(kept_by_pad, size(x[1]), size(y), reverse(Tuple(attrs[:low])), reverse(Tuple(attrs[:interior])))
+    ranges = map(kept_by_pad, size(x[1]), size(y), reverse(Tuple(attrs[:low])),
+        reverse(Tuple(attrs[:interior])))
     y[map(last, ranges)...] = x[1][map(first, ranges)...]
     [y]
 end
@@ -170,10 +190,16 @@ end
 function transpose(::Pad, b, eqn, ȳ, x)
     type, low, high, interior = aval(x[1]), eqn[:low], eqn[:high], eqn[:interior]
     # Undo low and high, then skip what stands between the elements. Both cotangents need x̄.
-    x̄ = all(==(0), low) && all(==(0), high) ? ȳ[1] :
-        emit(b, :pad, ȳ[1], zeros_of(b, TensorType(type.dtype)); low = .-low, high = .-high, interior = zero(interior))
+    x̄ =
+        all(==(0), low) && all(==(0), high) ? ȳ[1] :
+        emit(b, :pad, ȳ[1], zeros_of(b, TensorType(type.dtype)); low = .-low, high = .-high,
+            interior = zero(interior))
     all(==(0), interior) ||
-        (x̄ = emit(b, :slice, x̄; start = zero(interior), limit = shape(x̄), strides = interior .+ 1))
-    [islinear(x[1]) ? x̄ : nothing, islinear(x[2]) ? emit(b, :sub, sum_all(b, ȳ[1]), sum_all(b, x̄)) : nothing]
+        (
+            x̄ = emit(b, :slice, x̄; start = zero(interior), limit = shape(x̄),
+                strides = interior .+ 1)
+        )
+    [islinear(x[1]) ? x̄ : nothing,
+        islinear(x[2]) ? emit(b, :sub, sum_all(b, ȳ[1]), sum_all(b, x̄)) : nothing]
 end
 sum_all(b::Builder, x::Atom) = emit(b, :reduce_sum, x; axes = collect(0:ndims(aval(x))-1))

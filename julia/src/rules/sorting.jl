@@ -1,6 +1,7 @@
 # Sorting and selection by order.
 #
-# sort: the operands sorted together along an axis, by the first `num_keys` of them in lexicographic order.
+# sort: the operands sorted together along an axis, by the first `num_keys` of them in
+# lexicographic order.
 
 @primitive Sort sort(dim, stable, num_keys)
 
@@ -9,7 +10,8 @@ function infer(op::Sort, types, attrs)
     check_axis(op, types[1], attrs[:dim])
     all(t -> t.shape == types[1].shape, types) ||
         infer_error(op, "operands have different shapes: $(join(map(type_text, types), ", "))")
-    1 <= attrs[:num_keys] <= length(types) || infer_error(op, "$(attrs[:num_keys]) keys among $(length(types)) operands")
+    1 <= attrs[:num_keys] <= length(types) ||
+        infer_error(op, "$(attrs[:num_keys]) keys among $(length(types)) operands")
     types
 end
 
@@ -33,7 +35,8 @@ function evaluate(::Sort, x, attrs, types)
 end
 
 # Stable always: that is one of the orders an unstable sort may give.
-sorting_permutation(keys) = sort(collect(eachindex(keys[1])); alg = MergeSort, lt = (i, j) -> before(keys, i, j))
+sorting_permutation(keys) =
+    sort(collect(eachindex(keys[1])); alg = MergeSort, lt = (i, j) -> before(keys, i, j))
 function before(keys, i, j)
     for key in keys
         precedes(key[i], key[j]) && return true
@@ -61,13 +64,15 @@ function infer(op::TopK, types, attrs)
     x, k, axis = types[1], attrs[:k], attrs[:axis]
     check_axis(op, x, axis)
     iscomplex(x.dtype) && infer_error(op, "does not take $(type_text(x))")
-    below(k, 0) || below(x.shape[axis+1], k) ? infer_error(op, "there are no $k elements along axis $axis of $(type_text(x))") : nothing
+    below(k, 0) || below(x.shape[axis+1], k) ?
+    infer_error(op, "there are no $k elements along axis $axis of $(type_text(x))") : nothing
     shape = copy(x.shape)
     shape[axis+1] = k
     [TensorType(x.dtype, shape), TensorType(Int32, shape)]
 end
 
-# XLA's total order: -NaN < -Inf … -0.0 < 0.0 … Inf < NaN; the bits of negative floats count backwards.
+# XLA's total order: -NaN < -Inf … -0.0 < 0.0 … Inf < NaN; the bits of negative
+# floats count backwards.
 total_order(x) = x
 function total_order(x::AbstractFloat)
     bits = reinterpret(signed(unsigned_of(typeof(x))), x)
@@ -76,9 +81,11 @@ end
 
 function evaluate(::TopK, x, attrs, types)
     y = [uninitialized(t) for t in types]
-    source, values, places = threefold(x[1], attrs[:axis]), threefold(y[1], attrs[:axis]), threefold(y[2], attrs[:axis])
+    source, values, places = (threefold(x[1], attrs[:axis]), threefold(y[1], attrs[:axis]),
+        threefold(y[2], attrs[:axis]))
     for i in axes(source, 1), j in axes(source, 3)
-        order = sortperm(total_order.(source[i, :, j]); alg = MergeSort, rev = true)[1:size(values, 2)]
+        order = sortperm(total_order.(source[i, :, j]); alg = MergeSort,
+            rev = true)[1:size(values, 2)]
         values[i, :, j] = source[i, order, j]
         places[i, :, j] = order .- 1
     end

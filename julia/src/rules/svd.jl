@@ -7,22 +7,27 @@ function infer(op::SingularValues, types, attrs)
     x = types[1]
     check_matrices(op, x)
     m, n = x.shape[end-1:end]
-    m isa Int && n isa Int || infer_error(op, "takes matrices of known size only, got $(type_text(x))")
+    m isa Int && n isa Int ||
+        infer_error(op, "takes matrices of known size only, got $(type_text(x))")
     batch, k, full = batch_shape(x), min(m, n), attrs[:full_matrices]
     s = TensorType(real_dtype(x.dtype), Dim[batch..., k])
     attrs[:compute_uv] || return [s]
-    [s, TensorType(x.dtype, Dim[batch..., m, full ? m : k]), TensorType(x.dtype, Dim[batch..., full ? n : k, n])]
+    [s, TensorType(x.dtype, Dim[batch..., m, full ? m : k]),
+        TensorType(x.dtype, Dim[batch..., full ? n : k, n])]
 end
 
-evaluate(::SingularValues, x, attrs, types) = each_matrix(types, x[1]) do a
-    m, n = size(a)
-    full, k = attrs[:full_matrices], min(m, n)
-    rows, columns = full ? (m, n) : (k, k)
-    isempty(a) && return zeros(real(eltype(a)), 0), Matrix{eltype(a)}(I, m, rows), Matrix{eltype(a)}(I, columns, n)
-    all(isfinite, a) || return fill(NaN, k), fill!(similar(a, m, rows), NaN), fill!(similar(a, columns, n), NaN)
-    u, s, vᴴ = LAPACK.gesdd!(attrs[:compute_uv] ? (full ? 'A' : 'S') : 'N', a)
-    s, u, vᴴ
-end
+evaluate(::SingularValues, x, attrs, types) =
+    each_matrix(types, x[1]) do a
+        m, n = size(a)
+        full, k = attrs[:full_matrices], min(m, n)
+        rows, columns = full ? (m, n) : (k, k)
+        isempty(a) && return (zeros(real(eltype(a)), 0), Matrix{eltype(a)}(I, m, rows),
+            Matrix{eltype(a)}(I, columns, n))
+        all(isfinite, a) || return (fill(NaN, k), fill!(similar(a, m, rows), NaN),
+            fill!(similar(a, columns, n), NaN))
+        u, s, vᴴ = LAPACK.gesdd!(attrs[:compute_uv] ? (full ? 'A' : 'S') : 'N', a)
+        s, u, vᴴ
+    end
 
 # With P = Uᴴ Ȧ V and Fᵢⱼ = 1 / (sⱼ² - sᵢ²) off the diagonal, 0 on it: ṡ = Re diag P, U̇ = U (F ∘ (P
 # S + S Pᴴ) + ½ diag((P - Pᴴ) / s)), V̇ = V (F ∘ (S P + Pᴴ S)), plus what leaves the span: (1 - U
@@ -32,7 +37,10 @@ end
 function jvp(op::SingularValues, b, eqn, x, ẋ)
     m, n = shape(x[1])[end-1:end]
     eqn[:compute_uv] && eqn[:full_matrices] && m != n &&
-        throw(UnsupportedPrimitive("svd", "has no derivative for full_matrices; use full_matrices=False", eqn.source))
+        throw(
+            UnsupportedPrimitive("svd",
+                "has no derivative for full_matrices; use full_matrices=False", eqn.source)
+        )
     y = emits(b, :svd, x; full_matrices = false, compute_uv = true)
     (σ, u, vᴴ), ȧ = (Traced(b, v) for v in y), Traced(b, ẋ[1])
     v, T = adjointed(vᴴ), dtype(ȧ)

@@ -6,7 +6,8 @@
 haszerotangent(::Threefry) = true
 
 function infer(op::Threefry, types, attrs)
-    length(types) == 4 && all(t -> t.dtype === UInt32, types) || infer_error(op, "takes four u32 operands, got $(join(map(type_text, types), ", "))")
+    length(types) == 4 && all(t -> t.dtype === UInt32, types) ||
+        infer_error(op, "takes four u32 operands, got $(join(map(type_text, types), ", "))")
     fill(TensorType(UInt32, common_shape(op, types)), 2)
 end
 

@@ -7,7 +7,8 @@ function infer(op::TridiagonalSolve, types, attrs)
     same_dtypes(op, types)
     d, b = types[2], types[4]
     check_matrices(op, b)
-    all(t -> t.shape == d.shape, types[1:3]) && d.shape == b.shape[1:end-1] || infer_error(op, "$(join(map(type_text, types), ", ")) do not fit")
+    all(t -> t.shape == d.shape, types[1:3]) && d.shape == b.shape[1:end-1] ||
+        infer_error(op, "$(join(map(type_text, types), ", ")) do not fit")
     [b]
 end
 
@@ -28,12 +29,13 @@ function tridiagonal_batches!(y, b, lower, d, upper, T)
     end
 end
 # A singular matrix gives no finite solution, in JAX infinities and NaNs.
-solved(a::Tridiagonal, b) = try
-    LAPACK.gtsv!(a.dl, a.d, a.du, b)
-catch e
-    e isa LAPACKException || e isa SingularException || rethrow()
-    fill!(b, NaN)
-end
+solved(a::Tridiagonal, b) =
+    try
+        LAPACK.gtsv!(a.dl, a.d, a.du, b)
+    catch e
+        e isa LAPACKException || e isa SingularException || rethrow()
+        fill!(b, NaN)
+    end
 
 # Ẋ = A⁻¹ (Ḃ - Ȧ X)
 function jvp(op::TridiagonalSolve, b, eqn, x, ẋ)

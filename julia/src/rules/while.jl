@@ -9,13 +9,16 @@ function loop_parts(attrs, list)
 end
 
 while_attrs(like, cond_consts, body_consts, cond, body) = Attributes(
-    :cond_consts => cond_consts, :body_consts => body_consts, :bound => like[:bound], :cond => cond, :body => body)
+    :cond_consts => cond_consts, :body_consts => body_consts, :bound => like[:bound],
+    :cond => cond,
+    :body => body)
 
 function infer(op::While, types, attrs)
     cond_consts, body_consts, carry = loop_parts(attrs, types)
     check_operands(op, attrs[:cond], vcat(cond_consts, carry))
     check_operands(op, attrs[:body], vcat(body_consts, carry))
-    results_of(attrs[:cond]) == [TensorType(Bool)] || infer_error(op, "the condition must give one bool[]")
+    results_of(attrs[:cond]) == [TensorType(Bool)] ||
+        infer_error(op, "the condition must give one bool[]")
     results_of(attrs[:body]) == carry || infer_error(op, "the body changes the carry's types")
     carry
 end
@@ -41,18 +44,20 @@ function jvp(op::While, b, eqn, x, ẋ)
     n, k, m = length(body_consts), count(active_consts), length(carry)
     body = preaccumulate(body, body.inputs[n+m+1:end])        # as in a scan
     inputs, outputs = body.inputs, body.outputs
-    woven = with(body; inputs = vcat(inputs[1:n], inputs[n+m+1:n+m+k], inputs[n+1:n+m], inputs[n+m+k+1:end]))
+    woven = with(body;
+        inputs = vcat(inputs[1:n], inputs[n+m+1:n+m+k], inputs[n+1:n+m], inputs[n+m+k+1:end]))
     tangent_types = Var[Var(aval(v)) for (v, a) in zip(carry, active_carry) if a]
     cond = with(eqn[:cond]; inputs = vcat(eqn[:cond].inputs, tangent_types))
     start = Atom[instantiate(b, t, v) for (t, v, a) in zip(ċarry, carry, active_carry) if a]
     y = emit!(b, op, vcat(cond_consts, body_consts, given(ċonsts), carry, start),
-              while_attrs(eqn, length(cond_consts), n + k, cond, woven))
+        while_attrs(eqn, length(cond_consts), n + k, cond, woven))
     y[1:m], spread(has, y[m+1:end])
 end
 
 function partial_eval(op::While, eqn, known)
     trips = trip_count(eqn)
-    trips === nothing || return partial_eval(Scan(), as_scan(eqn, trips), scan_order(eqn, trips, known))
+    trips === nothing ||
+        return partial_eval(Scan(), as_scan(eqn, trips), scan_order(eqn, trips, known))
     cond_known, consts_known, carry_known = loop_parts(eqn.attrs, known)
     while true
         split = partial_eval(eqn[:body], vcat(consts_known, carry_known), .!carry_known)
@@ -67,10 +72,14 @@ function partial_eval(op::While, eqn, known)
     cond_consts, body_consts, carry = loop_parts(eqn.attrs, eqn.inputs)
     body = select_outputs(eqn[:body], carry_known)
     early_body = copy_program(with(body; inputs = body.inputs[vcat(consts_known, carry_known)]))
-    cond = with(eqn[:cond]; inputs = eqn[:cond].inputs[vcat(trues(length(cond_consts)), carry_known)])
-    early = Equation(op, vcat(cond_consts, body_consts[consts_known], carry[carry_known]), eqn.outputs[carry_known],
-                     while_attrs(eqn, length(cond_consts), count(consts_known), cond, early_body), eqn.source)
-    late = with(eqn; outputs = Var[k ? Var(aval(v)) : v for (v, k) in zip(eqn.outputs, carry_known)])
+    cond = with(eqn[:cond];
+        inputs = eqn[:cond].inputs[vcat(trues(length(cond_consts)), carry_known)])
+    early = Equation(op, vcat(cond_consts, body_consts[consts_known], carry[carry_known]),
+        eqn.outputs[carry_known],
+        while_attrs(eqn, length(cond_consts), count(consts_known), cond, early_body), eqn.source
+    )
+    late = with(eqn;
+        outputs = Var[k ? Var(aval(v)) : v for (v, k) in zip(eqn.outputs, carry_known)])
     [early], all(carry_known) ? Equation[] : [late]
 end
 
@@ -89,8 +98,10 @@ function prune(op::While, eqn, used)
     kept_consts = used_inputs(body)[1:length(body_consts)]
     trimmed = copy_program(with(body; inputs = body.inputs[vcat(kept_consts, needed)]))
     cond = with(eqn[:cond]; inputs = eqn[:cond].inputs[vcat(cond_consts, needed)])
-    [Equation(op, eqn.inputs[vcat(cond_consts, kept_consts, needed)], eqn.outputs[needed],
-              while_attrs(eqn, length(cond_consts), count(kept_consts), cond, trimmed), eqn.source)]
+    [
+        Equation(op, eqn.inputs[vcat(cond_consts, kept_consts, needed)], eqn.outputs[needed],
+            while_attrs(eqn, length(cond_consts), count(kept_consts), cond, trimmed), eqn.source)
+    ]
 end
 
 function hoist_invariants!(::While, hoisted, e)
@@ -98,7 +109,8 @@ function hoist_invariants!(::While, hoisted, e)
     body, values = without_invariants!(hoisted, e[:body], body_consts)
     isempty(values) && return e
     with(e; inputs = vcat(cond_consts, body_consts, values, carry),
-         attrs = while_attrs(e.attrs, length(cond_consts), length(body_consts) + length(values), e[:cond], body))
+        attrs = while_attrs(e.attrs, length(cond_consts), length(body_consts) + length(values),
+            e[:cond], body))
 end
 
 # ---- loops with a known or bounded trip count become scans, which run backwards
@@ -109,7 +121,9 @@ struct Trips
     exact::Bool
 end
 
-"The trips of a counting loop (`i < n`, `i += step`, all literals), or the user's bound, or nothing."
+"""
+The trips of a counting loop (`i < n`, `i += step`, all literals), or the user's
+bound, or nothing."""
 function trip_count(eqn)
     conjuncts = conditions(eqn[:cond])
     counted = [n for n in (counted_trips(eqn, c) for c in conjuncts) if n !== nothing]
@@ -137,7 +151,8 @@ Trips that one comparison allows: a carry that starts at a literal, grows by a l
 compared with a literal."""
 function counted_trips(eqn, comparison)
     comparison === nothing && return nothing
-    op, (a, b) = name(comparison.op), length(comparison.inputs) == 2 ? comparison.inputs : (nothing, nothing)
+    op, (a, b) =
+        name(comparison.op), length(comparison.inputs) == 2 ? comparison.inputs : (nothing, nothing)
     haskey(MIRRORED, op) || return nothing
     op in (:gt, :ge) && ((op, a, b) = (MIRRORED[op], b, a))
     start, step, limit = initial_value(eqn, a), increment(eqn, a), invariant_value(eqn, b)
@@ -169,7 +184,8 @@ function increment(eqn, a)
     e = eqn[:body].equations[k]
     name(e.op) === :add || return nothing
     x, y = e.inputs
-    x === carry_input(eqn, i) ? integer_literal(y) : y === carry_input(eqn, i) ? integer_literal(x) : nothing
+    x === carry_input(eqn, i) ? integer_literal(y) :
+    y === carry_input(eqn, i) ? integer_literal(x) : nothing
 end
 
 function invariant_value(eqn, a)
@@ -187,8 +203,9 @@ scan_order(eqn, trips::Trips, list) = trips.exact ? list[eqn[:cond_consts]+1:end
 function as_scan(eqn, trips::Trips)
     c, k = eqn[:cond_consts], eqn[:body_consts]
     body = trips.exact ? eqn[:body] : guarded_body(eqn)
-    attrs = Attributes(:length => trips.count, :reverse => false, :consts => trips.exact ? k : c + k,
-                       :carry => length(eqn.outputs), :unroll => 1, :body => body)
+    attrs = Attributes(:length => trips.count, :reverse => false,
+        :consts => trips.exact ? k : c + k, :carry => length(eqn.outputs), :unroll => 1,
+        :body => body)
     Equation(Scan(), scan_order(eqn, trips, eqn.inputs), eqn.outputs, attrs, eqn.source)
 end
 

@@ -22,27 +22,39 @@ end
 "A list cut into lists of so many each."
 cut(list, counts) = [list[e-n+1:e] for (e, n) in zip(cumsum(counts), counts)]
 join_lists(lists) = reduce(vcat, lists)
-record_counts(attrs) = Int[length(body.outputs) - m for (body, m) in zip(attrs[:passes], attrs[:carry])]
-"A list in the order of a body's inputs cut into constants, carries, and records of each earlier pass."
-input_lists(attrs, j, list) = cut(list, vcat(attrs[:consts], attrs[:carry][j], record_counts(attrs)[1:j-1]))
+record_counts(attrs) =
+    Int[length(body.outputs) - m for (body, m) in zip(attrs[:passes], attrs[:carry])]
+"""
+A list in the order of a body's inputs cut into constants, carries, and records of
+each earlier pass."""
+input_lists(attrs, j, list) =
+    cut(list, vcat(attrs[:consts], attrs[:carry][j], record_counts(attrs)[1:j-1]))
 
 pass_attrs(cond_consts, consts, carry, cond, passes) = Attributes(
-    :cond_consts => cond_consts, :consts => consts, :carry => Vector{Int}(carry), :cond => cond, :passes => Vector{Program}(passes))
+    :cond_consts => cond_consts, :consts => consts, :carry => Vector{Int}(carry), :cond => cond,
+    :passes => Vector{Program}(passes))
 
 "The while loop as a single pass."
-as_passes(eqn) = with(eqn; op = Passes(), attrs = pass_attrs(eqn[:cond_consts], eqn[:body_consts], [length(eqn.outputs)], eqn[:cond], [eqn[:body]]))
+as_passes(eqn) =
+    with(eqn; op = Passes(),
+        attrs = pass_attrs(eqn[:cond_consts], eqn[:body_consts], [length(eqn.outputs)], eqn[:cond],
+            [eqn[:body]]))
 
 function infer(op::Passes, types, attrs)
-    length(attrs[:carry]) == length(attrs[:passes]) > 0 || infer_error(op, "needs as many numbers of carries as passes")
-    attrs[:cond_consts] + attrs[:consts] + sum(attrs[:carry]) == length(types) || infer_error(op, "the numbers of operands do not add up")
+    length(attrs[:carry]) == length(attrs[:passes]) > 0 ||
+        infer_error(op, "needs as many numbers of carries as passes")
+    attrs[:cond_consts] + attrs[:consts] + sum(attrs[:carry]) == length(types) ||
+        infer_error(op, "the numbers of operands do not add up")
     cond_consts, consts, carries = pass_parts(attrs, types)
     check_operands(op, attrs[:cond], vcat(cond_consts, carries[1]))
-    results_of(attrs[:cond]) == [TensorType(Bool)] || infer_error(op, "the condition must give one bool[]")
+    results_of(attrs[:cond]) == [TensorType(Bool)] ||
+        infer_error(op, "the condition must give one bool[]")
     records = TensorType[]
     for (body, carry) in zip(attrs[:passes], carries)
         check_operands(op, body, vcat(consts, carry, records))
         results, m = results_of(body), length(carry)
-        length(results) >= m && results[1:m] == carry || infer_error(op, "a pass changes its carry's types")
+        length(results) >= m && results[1:m] == carry ||
+            infer_error(op, "a pass changes its carry's types")
         append!(records, results[m+1:end])
     end
     join_lists(carries)
@@ -68,28 +80,41 @@ end
 function jvp(op::Passes, b, eqn, x, ẋ)
     cond_consts, consts, carries = pass_parts(eqn.attrs, x)
     _, ċonsts, ċarries = pass_parts(eqn.attrs, ẋ)
-    active, bodies = [isactive(ċonsts)], Program[]      # of the constants, then of each pass's records
+    # of the constants, then of each pass's records
+    active, bodies = [isactive(ċonsts)], Program[]
     active_carries = map(isactive, ċarries)
     for (j, body) in enumerate(eqn[:passes])
         m = length(active_carries[j])
         local forward_body, has
         while true      # a carry that gets a tangent in the body has one from the start
             wanted = vcat(active_carries[j], falses(length(body.outputs) - m))
-            forward_body, has = forward(body, vcat(active[1], active_carries[j], active[2:end]...), wanted)
+            forward_body, has = forward(body,
+                vcat(active[1], active_carries[j], active[2:end]...), wanted)
             has[1:m] == active_carries[j] && break
             active_carries[j] = has[1:m]
         end
-        inputs, outputs = forward_body.inputs, cut(forward_body.outputs, [m, length(has) - m, count(active_carries[j]), count(has[m+1:end])])
-        n, counts = length(body.inputs), map(count, vcat([active[1], active_carries[j]], active[2:end]))
-        push!(bodies, with(forward_body; inputs = weave(input_lists(eqn.attrs, j, inputs[1:n]), cut(inputs[n+1:end], counts)),
-                           outputs = join_lists(outputs[[1, 3, 2, 4]])))
+        inputs, outputs = (forward_body.inputs,
+            cut(forward_body.outputs,
+                [m, length(has) - m, count(active_carries[j]), count(has[m+1:end])]))
+        n, counts = (length(body.inputs),
+            map(count, vcat([active[1], active_carries[j]], active[2:end])))
+        push!(bodies,
+            with(forward_body;
+                inputs = weave(input_lists(eqn.attrs, j, inputs[1:n]),
+                    cut(inputs[n+1:end], counts)),
+                outputs = join_lists(outputs[[1, 3, 2, 4]])))
         push!(active, has[m+1:end])
     end
-    cond = with(eqn[:cond]; inputs = vcat(eqn[:cond].inputs, Var[Var(aval(v)) for (v, a) in zip(carries[1], active_carries[1]) if a]))
-    starts = [Atom[instantiate(b, t, v) for (t, v, a) in zip(ċ, c, mask) if a] for (ċ, c, mask) in zip(ċarries, carries, active_carries)]
+    cond = with(eqn[:cond];
+        inputs = vcat(eqn[:cond].inputs,
+            Var[Var(aval(v)) for (v, a) in zip(carries[1], active_carries[1]) if a]))
+    starts = [
+        Atom[instantiate(b, t, v) for (t, v, a) in zip(ċ, c, mask) if a]
+        for (ċ, c, mask) in zip(ċarries, carries, active_carries)
+    ]
     counts = map(length, carries) .+ map(count, active_carries)
     y = emit!(b, op, vcat(cond_consts, consts, given(ċonsts), weave(carries, starts)),
-              pass_attrs(length(cond_consts), length(consts) + count(active[1]), counts, cond, bodies))
+        pass_attrs(length(cond_consts), length(consts) + count(active[1]), counts, cond, bodies))
     results = cut(y, counts)
     primal = [r[1:length(c)] for (r, c) in zip(results, carries)]
     tangent = [spread(mask, r[length(mask)+1:end]) for (r, mask) in zip(results, active_carries)]
@@ -128,10 +153,15 @@ function partial_eval(op::Passes, eqn, known)
     cond !== nothing && any(any, carries) || return Equation[], [eqn]
     # As with a while loop the known passes run alone first, and all of them again, later.
     known_consts = pass_parts(eqn.attrs, known)[1:2]
-    bodies = [select_outputs(s.known, eachindex(s.known.outputs) .<= length(s.known.outputs) - s.residuals) for s in splits]
+    bodies =
+        [
+            select_outputs(s.known,
+                eachindex(s.known.outputs) .<= length(s.known.outputs) - s.residuals) for
+            s in splits
+        ]
     isknown = join_lists(carries)
     early = Equation(op, eqn.inputs[vcat(known_consts..., isknown)], eqn.outputs[isknown],
-                     pass_attrs(map(count, known_consts)..., map(count, carries), cond, bodies), eqn.source)
+        pass_attrs(map(count, known_consts)..., map(count, carries), cond, bodies), eqn.source)
     late = with(eqn; outputs = Var[k ? Var(aval(v)) : v for (v, k) in zip(eqn.outputs, isknown)])
     [early], all(isknown) ? Equation[] : [late]
 end
@@ -155,10 +185,19 @@ function prune(op::Passes, eqn, used)
         end
     end
     all(all, needed) && return [eqn]
-    trimmed = [copy_program(with(body; inputs = body.inputs[vcat(kept_consts, needed[j], records[1:j-1]...)])) for (j, body) in enumerate(bodies)]
+    trimmed =
+        [
+            copy_program(
+                with(body;
+                    inputs = body.inputs[vcat(kept_consts, needed[j], records[1:j-1]...)])
+            ) for (j, body) in
+            enumerate(bodies)
+        ]
     cond = with(eqn[:cond]; inputs = eqn[:cond].inputs[vcat(cond_consts, needed[1])])
     isneeded = join_lists(needed)
-    kept = Equation(op, eqn.inputs[vcat(cond_consts, kept_consts, isneeded)], eqn.outputs[isneeded],
-                    pass_attrs(length(cond_consts), count(kept_consts), map(count, needed), cond, trimmed), eqn.source)
+    kept =
+        Equation(op, eqn.inputs[vcat(cond_consts, kept_consts, isneeded)], eqn.outputs[isneeded],
+            pass_attrs(length(cond_consts), count(kept_consts), map(count, needed), cond, trimmed),
+            eqn.source)
     [kept]
 end

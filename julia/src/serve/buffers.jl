@@ -11,7 +11,8 @@ function answer(::Val{:evaluate}, body, arguments)
     ""
 end
 
-addresses_of(text) = Dict(Pair(split(pair, '=')...) for pair in split(text, ','; keepempty = false) if pair != "-")
+addresses_of(text) =
+    Dict(Pair(split(pair, '=')...) for pair in split(text, ','; keepempty = false) if pair != "-")
 
 "Calls `f` while the constants that `p` refers to are to be found in the store."
 function with_constants(f, p::Program, addresses)
@@ -27,13 +28,15 @@ function store_constants!(p::Program, addresses)
         foreach(q -> store_constants!(q, addresses), bodies(e))
         e.op isa Constant && haskey(e.attrs, :ref) || continue
         ref = String(e[:ref])
-        haskey(addresses, ref) && (CONSTANTS[ref] = buffer(aval(e.outputs[1]), parse(UInt, addresses[ref])))
+        haskey(addresses, ref) &&
+            (CONSTANTS[ref] = buffer(aval(e.outputs[1]), parse(UInt, addresses[ref])))
     end
 end
 
 "A row-major buffer as a Julia array with reversed dimensions; the caller keeps it alive."
 function buffer(type::TensorType, address::UInt)
-    isstatic(type.shape) || throw(ProgramTypeError("cannot evaluate a Program with symbolic dimensions"))
+    isstatic(type.shape) ||
+        throw(ProgramTypeError("cannot evaluate a Program with symbolic dimensions"))
     size = Tuple(reverse(Int.(type.shape)))
     prod(size) == 0 && return Array{type.dtype}(undef, size)
     unsafe_wrap(Array, Ptr{type.dtype}(address), size)

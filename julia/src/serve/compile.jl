@@ -12,10 +12,13 @@ end
 function answer(::Val{:object}, body, arguments)
     path, text = split_line(body)
     p = checked(text)
-    file, buffers, workspace = with_constants(() -> write_kernel(p, String(path)), p, addresses_of(arguments[1]))
+    file, buffers, workspace = with_constants(() -> write_kernel(p, String(path)), p,
+        addresses_of(arguments[1]))
     numbers(x) = isempty(x) ? "-" : join(x, ',')
-    join(vcat("handler $(file.symbols[1])", "kernel $(file.symbols[2])", "workspace $workspace", "operands $(buffers.operands)",
-              "types $(numbers(buffers.types))", "bytes $(numbers(buffers.bytes))", places_text(file)), '\n')
+    join(
+        vcat("handler $(file.symbols[1])", "kernel $(file.symbols[2])", "workspace $workspace",
+            "operands $(buffers.operands)", "types $(numbers(buffers.types))",
+            "bytes $(numbers(buffers.bytes))", places_text(file)), '\n')
 end
 
 answer(::Val{:host_object}, body, arguments) = join(places_text(write_host(String(body))), '\n')

@@ -8,8 +8,14 @@ function answer(::Val{:enzyme}, body, arguments)
     key, mode, active, batch, axes, references = arguments
     p = checked(body)
     numbers = batch == "-" ? Int[] : [parse(Int, n) for n in split(batch, ',')]
-    digits = batch == "-" ? Iterators.repeated(Bool[]) : [Bool[c == '1' for c in m] for m in split(axes, ',')]
-    string(derived_handler(key, p.name) do
-        with_constants(() -> Derived(p, mode == "forward" ? ForwardMode() : ReverseMode(), mask(active), numbers, digits), p, addresses_of(references))
-    end)
+    digits =
+        batch == "-" ? Iterators.repeated(Bool[]) :
+        [Bool[c == '1' for c in m] for m in split(axes, ',')]
+    string(
+        derived_handler(key, p.name) do
+            with_constants(
+                () -> Derived(p, mode == "forward" ? ForwardMode() : ReverseMode(),
+                    mask(active), numbers, digits), p, addresses_of(references))
+        end
+    )
 end

@@ -20,12 +20,15 @@ end
 
 function answer(::Val{:function_make}, body, arguments)
     number = Base.invokelatest(Functions.make_runner, read_description(body))
-    address = Functions.ADOPTS_THREADS ? Functions.handler(Functions.RUNNERS[number], arguments[1]) : UInt(0)
+    address =
+        Functions.ADOPTS_THREADS ?
+        Functions.handler(Functions.RUNNERS[number], arguments[1]) : UInt(0)
     string(number, " ", address)
 end
 
 function answer(::Val{:function_run}, body, arguments)
     addresses(text) = [parse(UInt, a) for a in split(text, ','; keepempty = false) if a != "-"]
-    Base.invokelatest(Functions.run_numbered!, parse(Int, arguments[1]), addresses(arguments[2]), addresses(arguments[3]))
+    Base.invokelatest(Functions.run_numbered!, parse(Int, arguments[1]), addresses(arguments[2]),
+        addresses(arguments[3]))
     ""
 end

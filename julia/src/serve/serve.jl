@@ -39,12 +39,14 @@ end
 
 function split_line(text)
     newline = findfirst(==('\n'), text)
-    newline === nothing ? (text, "") : (SubString(text, 1, prevind(text, newline)), SubString(text, nextind(text, newline)))
+    newline === nothing ? (text, "") :
+    (SubString(text, 1, prevind(text, newline)), SubString(text, nextind(text, newline)))
 end
 
 function failure(e, trace)
     kind = string(nameof(typeof(e)))
-    string("error\n", kind, "\n", sprint(showerror, e), "\n-----\n", sprint(Base.show_backtrace, trace))
+    string("error\n", kind, "\n", sprint(showerror, e), "\n-----\n",
+        sprint(Base.show_backtrace, trace))
 end
 
 answer(::Val{C}, body, arguments) where {C} = throw(ArgumentError("unknown request $C"))

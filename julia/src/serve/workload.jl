@@ -7,7 +7,9 @@ function run_workload()
     for p in parse_programs(read(WORKLOAD, String))
         text = program_text(p)
         ones_ = "m" * "1"^length(p.inputs)
-        for command in ("normalize", "optimize", "jvp $ones_ optimize", "linearize $ones_ optimize", "linearize $ones_ optimize compact", "vjp $ones_ 0 optimize")
+        for command in
+            ("normalize", "optimize", "jvp $ones_ optimize", "linearize $ones_ optimize",
+            "linearize $ones_ optimize compact", "vjp $ones_ 0 optimize")
             answer_to_workload("$command\n$text")
         end
         evaluate_with_ones(optimize(vjp(p)))
@@ -24,7 +26,8 @@ end
 "Where libLLVM cannot be called, no such file is ever asked for."
 function write_object_of(p::Program, path)
     reply = serve("object -\n$path\n" * program_text(p))
-    startswith(reply, "ok\n") || occursin("NoObjectFile", reply) || error("the workload failed: $reply")
+    startswith(reply, "ok\n") || occursin("NoObjectFile", reply) ||
+        error("the workload failed: $reply")
 end
 
 "What a gradient in JAX compiles: the known half and the transpose of the linear one."
@@ -38,8 +41,13 @@ end
 function unrolled_loop(trips)
     p = build("unrolled", [TensorType(Float32, Dim[trips])]) do b, v
         Atom[foldl(1:trips; init = Literal(1.0f0)) do x, k
-            p = emit(b, :squeeze, emit(b, :slice, v[1]; start = [k - 1], limit = [k], strides = [1]); dims = [0])
-            emit(b, :mul, x, emit(b, :sub, emit(b, :sub, emit(b, :integer_pow, p; y = 2), emit(b, :integer_pow, p; y = 3)), p))
+            p = emit(b, :squeeze,
+                emit(b, :slice, v[1]; start = [k - 1], limit = [k], strides = [1]);
+                dims = [0])
+            emit(b, :mul, x,
+                emit(b, :sub,
+                    emit(b, :sub, emit(b, :integer_pow, p; y = 2),
+                        emit(b, :integer_pow, p; y = 3)), p))
         end]
     end
     program_text(p)
@@ -54,7 +62,10 @@ function evaluate_with_ones(p::Program)
     array(t) = ones(t.dtype, reverse(Int.(t.shape))...)
     x, y = [array(aval(v)) for v in p.inputs], [array(aval(a)) for a in p.outputs]
     addresses(arrays) = join((UInt(pointer(a)) for a in arrays), ',')
-    GC.@preserve x y answer_to_workload("evaluate $(addresses(x)) $(addresses(y)) -\n" * program_text(p))
+    GC.@preserve x y answer_to_workload(
+        "evaluate $(addresses(x)) $(addresses(y)) -\n" *
+        program_text(p)
+    )
 end
 
 VERSION >= v"1.9" && ccall(:jl_generating_output, Cint, ()) == 1 && run_workload()

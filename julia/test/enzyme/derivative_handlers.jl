@@ -1,4 +1,5 @@
-# Batches of derivatives: which items go together, and at which addresses. `run` here is no derivative, it only keeps what it was given.
+# Batches of derivatives: which items go together, and at which addresses. `run` here is no
+# derivative, it only keeps what it was given.
 
 using JaxprAD: Batch, Derived, TensorType, batched_port, bytes, lanes_for, run!
 
@@ -10,12 +11,16 @@ end
 
 const SCALAR, TRIPLE = TensorType(Float64, Int[]), TensorType(Float64, [3])
 
-"What `run` is given, with one operand, one linear operand and one result, which begin at 0, 10_000 and 20_000."
+"""
+What `run` is given, with one operand, one linear operand and one result, which begin at 0,
+10_000 and 20_000."""
 function given(W, sizes, directions, operand, linear)
     calls = []
-    run(operands, linear, results, pool) = push!(calls, (UInt.(operands), map(l -> UInt.(l), linear), map(l -> UInt.(l), results)))
-    d = Derived{W}(run, (batched_port(SCALAR, sizes, operand),), (batched_port(TRIPLE, sizes, linear),),
-                   (batched_port(SCALAR, sizes, trues(length(sizes))),), Batch(sizes, directions))
+    run(operands, linear, results, pool) =
+        push!(calls, (UInt.(operands), map(l -> UInt.(l), linear), map(l -> UInt.(l), results)))
+    d = Derived{W}(run, (batched_port(SCALAR, sizes, operand),),
+        (batched_port(TRIPLE, sizes, linear),),
+        (batched_port(SCALAR, sizes, trues(length(sizes))),), Batch(sizes, directions))
     run!(d, (UInt(0),), (UInt(10_000),), (UInt(20_000),), C_NULL)
     calls
 end
@@ -36,7 +41,8 @@ end
 end
 
 @testset "axes of operands beside axes of directions" begin
-    # (4, 2): the first of directions, the second of the operand's, which the linear operand has as well
+    # (4, 2): the first of directions, the second of the operand's, which the
+    # linear operand has as well
     calls = given(4, [4, 2], [true, false], [false, true], [true, true])
     @test [c[1] for c in calls] == [(0,), (8,)]
     @test [c[2][1] for c in calls] == [10_000 .+ 48 .* (0, 1, 2, 3), 10_024 .+ 48 .* (0, 1, 2, 3)]

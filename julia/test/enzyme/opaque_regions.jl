@@ -1,6 +1,8 @@
-# Which parts of a Program Enzyme is not asked to look into, and that these parts' derivatives are those of the transforms.
+# Which parts of a Program Enzyme is not asked to look into, and that these parts' derivatives are
+# those of the transforms.
 
-using JaxprAD: ForwardMode, RegionKernels, OpaqueRegion, ReverseMode, bodies, call_native, isopaque, region_derivative, opaque_regions, uses_after
+using JaxprAD: ForwardMode, RegionKernels, OpaqueRegion, ReverseMode, bodies, call_native, isopaque,
+    region_derivative, opaque_regions, uses_after
 
 equation(text) = program(text).equations[end]
 opaque(text) = (e = equation(text); isopaque(e.op, e))
@@ -11,16 +13,21 @@ one_line(op, type, attrs = "", x = "%0") = "(%0: $type) { %1: $type = $op $x $at
         @test !opaque(one_line(op, type))
     end
     @test opaque(one_line("sin", "f64[1025]")) && !opaque(one_line("sin", "f64[1024]"))
-    @test !opaque(one_line("lgamma", "f64[3]")) && opaque(one_line("cumsum", "f64[3]", "{axis=0, reverse=false}"))
+    @test !opaque(one_line("lgamma", "f64[3]")) &&
+          opaque(one_line("cumsum", "f64[3]", "{axis=0, reverse=false}"))
     @test opaque(one_line("neg", "c128[3]")) && opaque(one_line("neg", "bf16[3]"))
     @test opaque(one_line("stop_gradient", "f64[3]"))
     @test opaque(one_line("sort", "f64[3]", "{dim=0, stable=true, num_keys=1}"))
-    @test !opaque(one_line("rev", "f64[3]", "{dims=[0]}")) && opaque(one_line("rev", "f64[2000]", "{dims=[0]}"))
-    @test !opaque("(%0: f64[]) { %1: f64[] = scan %0 {length=5, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[]) { %1: f64[] = sin %0 return %1 }} return %1 }")
+    @test !opaque(one_line("rev", "f64[3]", "{dims=[0]}")) &&
+          opaque(one_line("rev", "f64[2000]", "{dims=[0]}"))
+    @test !opaque("(%0: f64[]) { %1: f64[] = scan %0 {length=5, reverse=false, consts=0, carry=1,
+      unroll=1, body=(%0: f64[]) { %1: f64[] = sin %0 return %1 }} return %1 }")
 end
 
 @testset "runs of kernels' equations are one part" begin
-    p = program("(%0: f64[4], %1: f64[4]) { %2: f64[4] = sin %0 %3: f64[4] = cumsum %2 {axis=0, reverse=false} %4: f64[4] = cumsum %3 {axis=0, reverse=false} %5: f64[4] = cumsum %1 {axis=0, reverse=false} %6: f64[4] = mul %4 %5 return %6 }")
+    p = program("(%0: f64[4], %1: f64[4]) { %2: f64[4] = sin %0
+      %3: f64[4] = cumsum %2 {axis=0, reverse=false} %4: f64[4] = cumsum %3 {axis=0, reverse=false}
+      %5: f64[4] = cumsum %1 {axis=0, reverse=false} %6: f64[4] = mul %4 %5 return %6 }")
     q = opaque_regions(p, ReverseMode(), [true, false])
     @test [e.op isa OpaqueRegion for e in q.equations] == [false, true, false]
     part = q.equations[2]
@@ -35,23 +42,31 @@ end
 end
 
 @testset "in bodies too" begin
-    p = program("(%0: f64[2]) { %1: f64[2] = scan %0 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[2]) { %1: f64[2] = cumsum %0 {axis=0, reverse=false} return %1 }} return %1 }")
+    p = program("(%0: f64[2]) { %1: f64[2] = scan %0 {length=3, reverse=false, consts=0, carry=1,
+      unroll=1, body=(%0: f64[2]) { %1: f64[2] = cumsum %0 {axis=0, reverse=false} return
+      %1 }} return %1 }")
     q = opaque_regions(p, ForwardMode(), [true])
-    @test q.equations[1].op isa JaxprAD.Scan && JaxprAD.holds_opaque_regions(q) && !JaxprAD.holds_opaque_regions(p)
+    @test q.equations[1].op isa JaxprAD.Scan && JaxprAD.holds_opaque_regions(q) &&
+          !JaxprAD.holds_opaque_regions(p)
     @test only(bodies(q.equations[1])).equations[1][:kernels] isa RegionKernels{ForwardMode,1,1}
 end
 
 @testset "what is read later" begin
-    p = program("(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = cos %1 %3: f64[] = mul %2 %0 return %3 }")
+    p = program("(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = cos %1
+      %3: f64[] = mul %2 %0 return %3 }")
     x, (a, b, c) = p.inputs[1], [e.outputs[1] for e in p.equations]
-    @test uses_after(p) == [Set([x, a, b, c]), Set([x, a, b, c]), Set([x, b, c]), Set([c])] .|> s -> JaxprAD.VarSet(s)
+    @test uses_after(p) ==
+          [Set([x, a, b, c]), Set([x, a, b, c]), Set([x, b, c]), Set([c])] .|>
+          s ->
+        JaxprAD.VarSet(s)
 end
 
 rng = seeded("linked")
 addresses(arrays) = Tuple(Ptr{Cvoid}(pointer(a)) for a in arrays)
 
 @testset "derivatives" begin
-    p = program("(%0: f64[3], %1: f64[3]) { %2: f64[3] = lgamma %0 %3: f64[3] = mul %2 %1 return %3 }")
+    p = program("(%0: f64[3], %1: f64[3]) { %2: f64[3] = lgamma %0
+      %3: f64[3] = mul %2 %1 return %3 }")
     x, ẋ, ȳ = [rand(rng, 3) .+ 1, randn(rng, 3)], randn(rng, 3), randn(rng, 3)
     y, ẏ = zeros(3), zeros(3)
     forward = RegionKernels(p, ForwardMode(), [true, false])
@@ -66,7 +81,8 @@ addresses(arrays) = Tuple(Ptr{Cvoid}(pointer(a)) for a in arrays)
     reverse = RegionKernels(p, ReverseMode(), [true, true])
     sums = [randn(rng, 3), randn(rng, 3)]
     before = deepcopy(sums)
-    GC.@preserve x ȳ sums call_native(reverse.derivative, C_NULL, addresses((x..., ȳ, sums...)), addresses(sums))
+    GC.@preserve x ȳ sums call_native(reverse.derivative, C_NULL, addresses((x..., ȳ, sums...)),
+        addresses(sums))
     @test all(map((s, b, v) -> s ≈ b + v, sums, before, run(vjp(p), Any[x..., ȳ])))
 end
 
@@ -80,7 +96,11 @@ end
 end
 
 @testset "forward mode of a rule that is for reverse alone" begin
-    p = program("(%0: f64[]) { %1: f64[] = custom_vjp %0 {call=(%0: f64[]) { %1: f64[] = sin %0 return %1 }, fwd=(%0: f64[]) { %1: f64[] = sin %0 return %1 %0 }, bwd=(%0: f64[], %1: f64[]) { %2: f64[] = mul %0 %1 return %2 }} return %1 }")
+    p = program("(%0: f64[]) { %1: f64[] = custom_vjp %0 {call=(%0: f64[]) {
+      %1: f64[] = sin %0 return %1 }, fwd=(%0: f64[]) {
+      %1: f64[] = sin %0 return %1 %0 }, bwd=(%0: f64[], %1: f64[]) {
+      %2: f64[] = mul %0 %1 return %2 }} return %1 }")
     @test_throws JaxprAD.NotDifferentiable region_derivative(p, ForwardMode(), [true])
-    @test run(region_derivative(p, ReverseMode(), [true]), Any[fill(3.0), fill(2.0), fill(1.0)]) == [fill(7.0)]
+    @test run(region_derivative(p, ReverseMode(), [true]), Any[fill(3.0), fill(2.0), fill(1.0)]) ==
+          [fill(7.0)]
 end

@@ -1,7 +1,8 @@
 # The handler as XLA calls it, with structs made by hand.
 
 using JaxprAD: FFI
-using JaxprAD.FFI: FFIApi, FFIApiVersion, FFIBuffer, FFICallFrame, FFIList, FFIAttributes, FFIErrorCreate, FFIMetadata, FFIExtension,
+using JaxprAD.FFI: FFIApi, FFIApiVersion, FFIBuffer, FFICallFrame, FFIList, FFIAttributes,
+    FFIErrorCreate, FFIMetadata, FFIExtension,
     FFIMetadataExtension
 include("../support/fake_api.jl")
 
@@ -14,16 +15,27 @@ function keep_message(arguments::Ptr{FFIErrorCreate})::Ptr{Cvoid}
 end
 
 "Calls a kernel's handler with buffers of these types; the error's message, or nothing."
-function call_handler(handler, operands, results; stage = FFI.EXECUTE_STAGE, api = Ref(fake_api(error_create = @cfunction(keep_message, Ptr{Cvoid}, (Ptr{FFIErrorCreate},)))))
+function call_handler(handler, operands, results; stage = FFI.EXECUTE_STAGE,
+    api =
+    Ref(fake_api(error_create = @cfunction(keep_message, Ptr{Cvoid}, (Ptr{FFIErrorCreate},)))))
     dims = [collect(Int64, reverse(size(x))) for x in [operands; results]]
-    buffers = [FFIBuffer(sizeof(FFIBuffer), C_NULL, FFI.XLA_DTYPE[eltype(x)], pointer(x), ndims(x), pointer(d)) for (x, d) in zip([operands; results], dims)]
+    buffers =
+        [
+            FFIBuffer(sizeof(FFIBuffer), C_NULL, FFI.XLA_DTYPE[eltype(x)], pointer(x), ndims(x),
+                pointer(d)) for (x, d) in zip([operands; results], dims)
+        ]
     items = [pointer(buffers, k) for k in eachindex(buffers)]
     types = fill(FFI.BUFFER_TYPE, length(buffers))
-    list(from, n) = FFIList(sizeof(FFIList), C_NULL, n, pointer(types) + 4 * from, pointer(items) + 8 * from)
+    list(from, n) =
+        FFIList(sizeof(FFIList), C_NULL, n, pointer(types) + 4 * from, pointer(items) + 8 * from)
     n = length(operands)
     GC.@preserve dims buffers items types operands results api begin
         attributes = FFIAttributes(sizeof(FFIAttributes), C_NULL, 0, C_NULL, C_NULL, C_NULL)
-        frame = Ref(FFICallFrame(sizeof(FFICallFrame), C_NULL, Base.unsafe_convert(Ptr{FFIApi}, api), C_NULL, stage, list(0, n), list(n, length(results)), attributes, C_NULL))
+        frame =
+            Ref(
+                FFICallFrame(sizeof(FFICallFrame), C_NULL, Base.unsafe_convert(Ptr{FFIApi}, api),
+                    C_NULL, stage, list(0, n), list(n, length(results)), attributes, C_NULL)
+            )
         problem = ccall(handler, Ptr{Cvoid}, (Ptr{FFICallFrame},), frame)
         problem == C_NULL ? nothing : MESSAGE[]
     end
@@ -41,7 +53,9 @@ struct HandMade
     pointer::Ptr{Cvoid}
     workspace::Int
 end
-hand_made(workspace) = HandMade(@cfunction(twice, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid})), workspace)
+hand_made(workspace) =
+    HandMade(@cfunction(twice, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid})),
+        workspace)
 const TWICE = program("(%0: f32[2,3]) { %1: f32[2,3] = mul %0 2.0:f32 return %1 }")
 const HANDLER = FFI.target(TWICE, hand_made(0)).handler
 const X, Y = Float32[1 2; 3 4; 5 6], zeros(Float32, 3, 2)
@@ -54,15 +68,16 @@ end
 @testset "a call that does not is refused before anything is touched" begin
     fill!(Y, 0)
     for (operands, results, message) in (
-            (Any[], Any[Y], "it has 1 operands but was called with 0"),
-            (Any[X, X], Any[Y], "it has 1 operands but was called with 2"),
-            (Any[X], Any[Y, Y], "it has 1 results, its workspace included, but was called with 2"),
-            (Any[Float64.(X)], Any[Y], "operand 0 must be f32[2,3], got f64[2,3]"),
-            (Any[permutedims(X)], Any[Y], "operand 0 must be f32[2,3], got f32[3,2]"),
-            (Any[vec(X)], Any[Y], "operand 0 must be f32[2,3], got f32[6]"),
-            (Any[fill(1f0)], Any[Y], "operand 0 must be f32[2,3], got f32[]"),
-            (Any[X], Any[Int16.(Y)], "result 0 must be f32[2,3], got i16[2,3]"),
-            (Any[zeros(Bool, ntuple(_ -> 1, 40))], Any[Y], "operand 0 must be f32[2,3], got bool[" * join(fill("1", 40), ',') * "]"))
+        (Any[], Any[Y], "it has 1 operands but was called with 0"),
+        (Any[X, X], Any[Y], "it has 1 operands but was called with 2"),
+        (Any[X], Any[Y, Y], "it has 1 results, its workspace included, but was called with 2"),
+        (Any[Float64.(X)], Any[Y], "operand 0 must be f32[2,3], got f64[2,3]"),
+        (Any[permutedims(X)], Any[Y], "operand 0 must be f32[2,3], got f32[3,2]"),
+        (Any[vec(X)], Any[Y], "operand 0 must be f32[2,3], got f32[6]"),
+        (Any[fill(1.0f0)], Any[Y], "operand 0 must be f32[2,3], got f32[]"),
+        (Any[X], Any[Int16.(Y)], "result 0 must be f32[2,3], got i16[2,3]"),
+        (Any[zeros(Bool, ntuple(_ -> 1, 40))], Any[Y],
+            "operand 0 must be f32[2,3], got bool[" * join(fill("1", 40), ',') * "]"))
         @test call_handler(HANDLER, operands, results) == "3 pybridge kernel f: $message"
         @test all(iszero, Y)
     end
@@ -70,15 +85,22 @@ end
 end
 
 @testset "a message too long for its buffer is cut" begin
-    huge = reshape(Float32[], 0, fill(123456789, 200)...)       # of no elements, and of 200 dimensions
+    # of no elements, and of 200 dimensions
+    huge = reshape(Float32[], 0, fill(123456789, 200)...)
     message = call_handler(HANDLER, Any[huge], Any[Y])
-    @test startswith(message, "3 pybridge kernel f: operand 0 must be f32[2,3], got f32[123456789,") && length(message) < 1100
+    @test startswith(
+        message,
+        "3 pybridge kernel f: operand 0 must be f32[2,3], got " *
+        "f32[123456789,"
+    ) && length(message) < 1100
 end
 
 @testset "the workspace is one more result" begin
     handler = FFI.target(TWICE, hand_made(64)).handler
-    @test call_handler(handler, Any[X], Any[Y]) == "3 pybridge kernel f: it has 2 results, its workspace included, but was called with 1"
-    @test call_handler(handler, Any[X], Any[Y, zeros(UInt8, 63)]) == "3 pybridge kernel f: result 1 must be u8[64], got u8[63]"
+    @test call_handler(handler, Any[X], Any[Y]) ==
+          "3 pybridge kernel f: it has 2 results, its workspace included, but was called with 1"
+    @test call_handler(handler, Any[X], Any[Y, zeros(UInt8, 63)]) ==
+          "3 pybridge kernel f: result 1 must be u8[64], got u8[63]"
     @test call_handler(handler, Any[X], Any[Y, zeros(UInt8, 64)]) === nothing
 end
 
@@ -86,22 +108,40 @@ end
     fill!(Y, 0)
     @test call_handler(HANDLER, Any[X], Any[Y]; stage = Cint(0)) === nothing
     @test all(iszero, Y)
-    metadata = Ref(FFIMetadata(sizeof(FFIMetadata), FFIApiVersion(sizeof(FFIApiVersion), C_NULL, -1, -1), 7, 42))
-    extension = Ref(FFIMetadataExtension(FFIExtension(sizeof(FFIMetadataExtension), FFI.METADATA_EXTENSION, C_NULL), Base.unsafe_convert(Ptr{FFIMetadata}, metadata)))
+    metadata =
+        Ref(
+            FFIMetadata(sizeof(FFIMetadata),
+                FFIApiVersion(sizeof(FFIApiVersion), C_NULL, -1, -1), 7, 42)
+        )
+    extension =
+        Ref(
+            FFIMetadataExtension(
+                FFIExtension(sizeof(FFIMetadataExtension), FFI.METADATA_EXTENSION,
+                    C_NULL), Base.unsafe_convert(Ptr{FFIMetadata}, metadata))
+        )
     empty = FFIList(sizeof(FFIList), C_NULL, 0, C_NULL, C_NULL)
     GC.@preserve metadata extension begin
-        frame = Ref(FFICallFrame(sizeof(FFICallFrame), Base.unsafe_convert(Ptr{FFIMetadataExtension}, extension), C_NULL, C_NULL, FFI.EXECUTE_STAGE,
-            empty, empty, FFIAttributes(sizeof(FFIAttributes), C_NULL, 0, C_NULL, C_NULL, C_NULL), C_NULL))
+        frame =
+            Ref(
+                FFICallFrame(sizeof(FFICallFrame),
+                    Base.unsafe_convert(Ptr{FFIMetadataExtension}, extension), C_NULL, C_NULL,
+                    FFI.EXECUTE_STAGE,
+                    empty, empty,
+                    FFIAttributes(sizeof(FFIAttributes), C_NULL, 0, C_NULL, C_NULL, C_NULL),
+                    C_NULL)
+            )
         @test ccall(HANDLER, Ptr{Cvoid}, (Ptr{FFICallFrame},), frame) == C_NULL
     end
-    @test (metadata[].version.major, metadata[].version.minor, metadata[].traits, metadata[].state_type) == (0, 3, 0, 42)
+    @test (metadata[].version.major, metadata[].version.minor, metadata[].traits,
+        metadata[].state_type) == (0, 3, 0, 42)
 end
 
 @testset "every element type has its number and its name" begin
     shown(number) = begin
         buffer = zeros(UInt8, 64)
-        t = GC.@preserve buffer FFI.put_dtype(FFI.Text(pointer(buffer), pointer(buffer) + 64), number)
-        String(buffer[1:t.next - pointer(buffer)])
+        t = GC.@preserve buffer FFI.put_dtype(FFI.Text(pointer(buffer), pointer(buffer) + 64),
+            number)
+        String(buffer[1:t.next-pointer(buffer)])
     end
     @test Set(keys(FFI.XLA_DTYPE)) == Set(last.(JaxprAD.DTYPES))
     for (name, type) in JaxprAD.DTYPES

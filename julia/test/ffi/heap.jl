@@ -1,4 +1,5 @@
-# What runs on XLA's threads is free of Julia's heap, exceptions and dispatch: its LLVM code calls nothing else.
+# What runs on XLA's threads is free of Julia's heap, exceptions and dispatch: its LLVM
+# code calls nothing else.
 
 using InteractiveUtils
 using JaxprAD: FFI
@@ -9,18 +10,23 @@ const PAUSE = r"asm sideeffect \"(pause|yield|isb|wfe)"
 callees(f, types) = String[callee(line) for line in calls(f, types)]
 function calls(f, types)
     code = sprint(io -> code_llvm(io, f, types; raw = true, optimize = true, debuginfo = :none))
-    filter(line -> occursin(r"\b(call|invoke)\b", line) && !occursin(PAUSE, line), split(code, '\n'))
+    filter(line -> occursin(r"\b(call|invoke)\b", line) && !occursin(PAUSE, line),
+        split(code, '\n'))
 end
 function callee(line)
     # The callee stands before its arguments: a name, or a value that is called.
     found = match(r"\b(?:call|invoke)\b.*?(?:@\"?([^\"(]+)\"?\(|%[\w.]+\(|inttoptr|( asm ))", line)
     found === nothing && error("a call that this test does not understand: $line")
-    found[1] !== nothing ? String(found[1]) : found[2] !== nothing ? "asm" : "pointer"      # asm: the thread's own memory, where Julia's heap begins
+    # asm: the thread's own memory, where Julia's heap begins
+    found[1] !== nothing ? String(found[1]) : found[2] !== nothing ? "asm" : "pointer"
 end
 
-# Julia checks the address of each C function called through a pointer, and throws if it is null, which none of ours is.
+# Julia checks the address of each C function called through a pointer, and throws if it is null,
+# which none of ours is.
 through_pointer(p::Ptr{Cvoid}) = ccall(p, Cvoid, ())
-thrown(line) = (m = match(r"@i?jl_throw\((.*)\)", line); m === nothing ? nothing : match(r"inttoptr \(i64 (\d+)", m[1])[1])
+thrown(line) =
+    (m = match(r"@i?jl_throw\((.*)\)", line);
+    m === nothing ? nothing : match(r"inttoptr \(i64 (\d+)", m[1])[1])
 const NULL_CHECK = only(filter(!isnothing, map(thrown, calls(through_pointer, Tuple{Ptr{Cvoid}}))))
 
 ours(name) = occursin(r"^j_|^julia_", name)
@@ -28,7 +34,8 @@ harmless(name) = name == "pointer" || startswith(name, "llvm.") || ours(name)
 harmless_call(line) = thrown(line) == NULL_CHECK || harmless(callee(line))
 
 "The names, without Julia's prefix and number, of Julia functions called directly."
-called(f, types) = Set(Symbol(match(r"^(?:j|julia)_(.*)_\d+$", c)[1]) for c in callees(f, types) if ours(c))
+called(f, types) =
+    Set(Symbol(match(r"^(?:j|julia)_(.*)_\d+$", c)[1]) for c in callees(f, types) if ours(c))
 
 const FRAME, DESCRIPTOR = Ptr{FFI.FFICallFrame}, Ptr{FFI.Descriptor}
 
@@ -66,7 +73,8 @@ allocating(p::Ptr{Int})::Ptr{Cvoid} = (push!(Any[], unsafe_load(p)); C_NULL)
 dispatching(p::Ptr{Any})::Int = length(unsafe_load(p))
 throwing(p::Ptr{Int})::Int = unsafe_load(p) > 0 ? 1 : throw(OverflowError(""))
 @testset "the check sees what it is to find" begin
-    for (f, types) in ((allocating, Tuple{Ptr{Int}}), (dispatching, Tuple{Ptr{Any}}), (throwing, Tuple{Ptr{Int}}))
+    for (f, types) in ((allocating, Tuple{Ptr{Int}}), (dispatching, Tuple{Ptr{Any}}),
+        (throwing, Tuple{Ptr{Int}}))
         @test !all(harmless_call, calls(f, types))
     end
 end

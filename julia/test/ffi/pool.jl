@@ -1,4 +1,5 @@
-# parallel_for on a pool of this process's: C functions with the signatures of XLA's that run tasks at once, later, never, or on threads.
+# parallel_for on a pool of this process's: C functions with the signatures of XLA's that run tasks
+# at once, later, never, or on threads.
 
 using JaxprAD: FFI, parallel_for
 using JaxprAD.FFI: FFIApi, FFINumThreads, FFISchedule, FFICallFrame, FFIErrorDestroy
@@ -6,7 +7,8 @@ include("../support/fake_api.jl")
 
 const TASKS = FFISchedule[]
 const THREADS, FAILS_AFTER, DESTROYED = Ref(4), Ref(typemax(Int)), Ref(0)
-told_threads(a::Ptr{FFINumThreads})::Ptr{Cvoid} = (unsafe_store!(unsafe_load(a).count, THREADS[]); C_NULL)
+told_threads(a::Ptr{FFINumThreads})::Ptr{Cvoid} =
+    (unsafe_store!(unsafe_load(a).count, THREADS[]); C_NULL)
 function queued(a::Ptr{FFISchedule})::Ptr{Cvoid}
     length(TASKS) >= FAILS_AFTER[] && return Ptr{Cvoid}(1)
     push!(TASKS, unsafe_load(a))
@@ -23,13 +25,22 @@ const BODY = @cfunction(count_visit, Cvoid, (Int, Ptr{Int64}))
 "How often each chunk ran, on a pool that schedules by this function."
 function visits(chunks, schedule)
     counts = zeros(Int64, chunks)
-    api = Ref(fake_api(schedule = schedule, num_threads = @cfunction(told_threads, Ptr{Cvoid}, (Ptr{FFINumThreads},)),
-                       error_destroy = @cfunction(destroyed, Cvoid, (Ptr{FFIErrorDestroy},))))
+    api =
+        Ref(
+            fake_api(schedule = schedule,
+                num_threads = @cfunction(told_threads, Ptr{Cvoid}, (Ptr{FFINumThreads},)),
+                error_destroy = @cfunction(destroyed, Cvoid, (Ptr{FFIErrorDestroy},)))
+        )
     list = FFI.FFIList(0, C_NULL, 0, C_NULL, C_NULL)
     GC.@preserve counts api begin
-        frame = Ref(FFICallFrame(sizeof(FFICallFrame), C_NULL, Base.unsafe_convert(Ptr{FFIApi}, api), C_NULL, FFI.EXECUTE_STAGE, list, list,
-                                 FFI.FFIAttributes(0, C_NULL, 0, C_NULL, C_NULL, C_NULL), C_NULL))
-        GC.@preserve frame parallel_for(Ptr{Cvoid}(Base.unsafe_convert(Ptr{FFICallFrame}, frame)), chunks, BODY, Ptr{Cvoid}(pointer(counts)))
+        frame =
+            Ref(
+                FFICallFrame(sizeof(FFICallFrame), C_NULL, Base.unsafe_convert(Ptr{FFIApi}, api),
+                    C_NULL, FFI.EXECUTE_STAGE, list, list,
+                    FFI.FFIAttributes(0, C_NULL, 0, C_NULL, C_NULL, C_NULL), C_NULL)
+            )
+        GC.@preserve frame parallel_for(Ptr{Cvoid}(Base.unsafe_convert(Ptr{FFICallFrame}, frame)),
+            chunks, BODY, Ptr{Cvoid}(pointer(counts)))
     end
     counts
 end

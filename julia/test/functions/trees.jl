@@ -1,6 +1,8 @@
 # Pytrees as Julia reads and writes them.
 
-using JaxprAD.Functions: ResultMismatch, Slot, Spec, each, filled, pick, read_tree, slotted, spec_of, tree_text
+using JaxprAD.Functions:
+    ResultMismatch, Slot, Spec, each, filled, pick, read_tree, slotted,
+    spec_of, tree_text
 
 const TREE = "( f64[] { w f32[2,3] rest ( i32[4] none ) } )"
 
@@ -27,7 +29,8 @@ end
 end
 
 @testset "what a function returned" begin
-    @test tree_text(spec_of((a = 1.0, b = (zeros(Float32, 3, 2), nothing)))) == "{ a f64[] b ( f32[3,2] none ) }"
+    @test tree_text(spec_of((a = 1.0, b = (zeros(Float32, 3, 2), nothing)))) ==
+          "{ a f64[] b ( f32[3,2] none ) }"
     for bad in ("text", [1, "a"], big(2.0), (1.0, :b))
         @test_throws ResultMismatch spec_of(bad)
     end

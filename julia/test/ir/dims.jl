@@ -11,5 +11,7 @@ using JaxprAD: parse_dim, DimExpr
     end
 end
 check_typed(text) = (p = program(text); all(wellformed, (p, jvp(p), vjp(p), vjp(vjp(p)))))
-@test check_typed("(%0: f64[<b>,3], %1: f64[3]) { %2: f64[<b>,3] = broadcast_in_dim %1 {shape=[<b>, 3], dims=[1]} %3: f64[<b>,3] = mul %0 %2 %4: f64[<3*b>] = reshape %3 {shape=[<3*b>]} %5: f64[] = reduce_sum %4 {axes=[0]} return %5 }")
+@test check_typed("(%0: f64[<b>,3], %1: f64[3]) {
+  %2: f64[<b>,3] = broadcast_in_dim %1 {shape=[<b>, 3], dims=[1]} %3: f64[<b>,3] = mul %0 %2
+  %4: f64[<3*b>] = reshape %3 {shape=[<3*b>]} %5: f64[] = reduce_sum %4 {axes=[0]} return %5 }")
 @test refuses("(%0: f64[<b>]) { %1: f64[<c>] = reshape %0 {shape=[<c>]} return %1 }")

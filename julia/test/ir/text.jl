@@ -25,14 +25,25 @@ end
         @test isequal(back, x) || (isnan(x) && isnan(back))
     end
     shown = map(JaxprAD.number_text, (0.1f0, 1e15, 1e16, 1e-5, 1e-6, 123.0, 5e-324, -2.5))
-    @test shown == ("0.1", "1000000000000000.0", "1.0e16", "0.00001", "1.0e-6", "123.0", "5.0e-324", "-2.5")
+    @test shown == ("0.1", "1000000000000000.0", "1.0e16", "0.00001", "1.0e-6", "123.0",
+        "5.0e-324", "-2.5")
 end
-position(text) = try JaxprAD.parse_programs(text); nothing catch e; e isa JaxprAD.ProgramSyntaxError ? (e.line, e.column) : rethrow() end
+position(text) =
+    try
+        JaxprAD.parse_programs(text)
+        nothing
+    catch e
+        e isa JaxprAD.ProgramSyntaxError ? (e.line, e.column) : rethrow()
+    end
 @testset "errors have positions" begin
     @test position("pybridge 1\nprogram f() {\n  return ?\n}") == (3, 10)
     @test position("hello") == (1, 1)
-    @test position("pybridge 1\nprogram f(%0: f32[]) {\n  %1: f32[] = sin %7\n  return %1\n}") == (3, 19)
-    @test position("pybridge 1\nprogram f(%0: f32[]) {\n  %1: f32[] = nonsense %0\n  return %1\n}") == (3, 15)
+    @test position("pybridge 1\nprogram f(%0: f32[]) {\n  %1: f32[] = sin %7\n  return %1\n}") ==
+          (3, 19)
+    @test position(
+        "pybridge 1\nprogram f(%0: f32[]) {\n  %1: f32[] = nonsense %0\n  " *
+        "return %1\n}"
+    ) == (3, 15)
     @test_throws JaxprAD.ProgramVersionError JaxprAD.parse_programs("pybridge 2\n")
 end
 @testset "broken text is a ProgramSyntaxError or a ProgramTypeError, never anything else" begin
@@ -54,11 +65,15 @@ end
     end
 end
 @testset "deep nesting is refused, not a stack overflow" begin
-    deep = "pybridge 1\nprogram f() { %0: f32[] = constant {value=" * "["^5000 * "]"^5000 * "} return }"
+    deep =
+        "pybridge 1\nprogram f() { %0: f32[] = constant {value=" * "["^5000 * "]"^5000 *
+        "} return }"
     @test position(deep) !== nothing
 end
 @testset "20 000 equations" begin
-    text = "pybridge 1\nprogram f(%0: f32[]) {\n" * join("  %$k: f32[] = sin %$(k-1)\n" for k in 1:20000) * "  return %20000\n}\n"
+    text =
+        "pybridge 1\nprogram f(%0: f32[]) {\n" *
+        join("  %$k: f32[] = sin %$(k-1)\n" for k in 1:20000) * "  return %20000\n}\n"
     JaxprAD.parse_programs(SAMPLE)
     @test (@elapsed program_text(parse_program(text))) < 20
 end

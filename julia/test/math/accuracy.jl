@@ -1,4 +1,5 @@
-# Number functions against MPFR: within the documented bounds over all arguments, special ones included.
+# Number functions against MPFR: within the documented bounds over all arguments,
+# special ones included.
 
 include("../support/ulps.jl")
 
@@ -10,8 +11,10 @@ include("../support/ulps.jl")
 end
 
 @testset "the measure itself" begin
-    @test ulps(1.0f0, big(1.0)) == 0 && ulps(nextfloat(1.0f0), big(1.0)) == 1 && ulps(1.0, big(1.0) + eps() / 2) == 0.5
-    @test ulps(-0.0, big(0.0)) == Inf == ulps(NaN, big(1.0)) == ulps(1.0, big(NaN)) == ulps(1.0, big(Inf))
+    @test ulps(1.0f0, big(1.0)) == 0 && ulps(nextfloat(1.0f0), big(1.0)) == 1 &&
+          ulps(1.0, big(1.0) + eps() / 2) == 0.5
+    @test ulps(-0.0, big(0.0)) == Inf == ulps(NaN, big(1.0)) == ulps(1.0, big(NaN)) ==
+          ulps(1.0, big(Inf))
     @test ulps(Inf32, big(floatmax(Float32))) == 1 && ulps(floatmax(Float32), big(1e39)) == 1
 end
 
@@ -28,38 +31,54 @@ end
 @testset "remainders are exact" begin
     rng = MersenneTwister(2)
     for T in (Float32, Float64)
-        numbers = filter(x -> isfinite(x) && !iszero(x), [reinterpret(T, rand(rng, T === Float32 ? UInt32 : UInt64)) for _ in 1:10_000])
+        numbers = filter(x -> isfinite(x) && !iszero(x),
+            [reinterpret(T, rand(rng, T === Float32 ? UInt32 : UInt64)) for _ in 1:10_000])
         @test all(((a, b),) -> isequal(NM.rem(a, b), rem(a, b)), zip(numbers, reverse(numbers)))
     end
-    @test isnan(NM.rem(1.0, 0.0)) && isnan(NM.rem(Inf, 1.0)) && isnan(NM.rem(1.0, NaN)) && isnan(NM.rem(NaN, 1.0)) && NM.rem(-1.5, Inf) == -1.5
+    @test isnan(NM.rem(1.0, 0.0)) && isnan(NM.rem(Inf, 1.0)) && isnan(NM.rem(1.0, NaN)) &&
+          isnan(NM.rem(NaN, 1.0)) && NM.rem(-1.5, Inf) == -1.5
     @test isequal(NM.rem(-4.0, 2.0), -0.0) && NM.rem(floatmax(), 5.0e-324) == 0
 end
 
 @testset "integer powers" begin
     for n in (-7, -1, 0, 1, 2, 5, 30)
-        @test NM.integer_pow(1.0625, Val(n)) ≈ 1.0625^n && NM.integer_pow(0.5 + 0.25im, Val(n)) ≈ (0.5 + 0.25im)^n
+        @test NM.integer_pow(1.0625, Val(n)) ≈ 1.0625^n &&
+              NM.integer_pow(0.5 + 0.25im, Val(n)) ≈ (0.5 + 0.25im)^n
     end
     @test NM.integer_pow(Int32(3), Val(5)) === Int32(243)
 end
 
 @testset "complex $name" for (name, reference) in (
-        :exp => exp, :exp2 => exp2, :expm1 => expm1, :log => log, :log2 => log2, :log1p => log1p, :sin => sin, :cos => cos, :tan => tan, :asin => asin,
-        :acos => acos, :atan => atan, :sinh => sinh, :cosh => cosh, :tanh => tanh, :asinh => asinh, :acosh => acosh, :atanh => atanh,
-        :sqrt => sqrt, :rsqrt => z -> 1 / sqrt(z), :logistic => z -> 1 / (1 + exp(-z)), :magnitude => abs, :inverse => inv,
-        :one_minus_square => z -> (1 - z) * (1 + z))
+    :exp => exp, :exp2 => exp2, :expm1 => expm1, :log => log, :log2 => log2, :log1p => log1p,
+    :sin => sin, :cos => cos, :tan => tan, :asin => asin,
+    :acos => acos, :atan => atan, :sinh => sinh, :cosh => cosh, :tanh => tanh, :asinh => asinh,
+    :acosh => acosh, :atanh => atanh,
+    :sqrt => sqrt, :rsqrt => z -> 1 / sqrt(z), :logistic => z -> 1 / (1 + exp(-z)),
+    :magnitude => abs, :inverse => inv,
+    :one_minus_square => z -> (1 - z) * (1 + z))
     rng, f = MersenneTwister(3), getfield(NM, name)
     for T in (Float32, Float64)
         points = [randn(rng, Complex{T}) * T(10)^rand(rng, -4:1) for _ in 1:300]
-        # Base's complex functions of BigFloat are not all there on older Julia; in Float64 its own errors count too.
-        @test all(z -> abs(f(z) - reference(ComplexF64(z))) <= 8eps(T) * abs(reference(ComplexF64(z))), points)
+        # Base's complex functions of BigFloat are not all there on older Julia; in Float64 its
+        # own errors count too.
+        @test all(
+            z -> abs(f(z) - reference(ComplexF64(z))) <=
+                 8eps(T) * abs(reference(ComplexF64(z))), points)
     end
 end
 
 @testset "log Γ" begin
     rng = MersenneTwister(4)
     for (low, high) in ((1e-3, 0.5), (0.5, 3), (3, 9), (9, 1000))
-        @test all(ulps(NM.lgamma(x), log(exact_gamma(big(x)))) <= 6 for x in low .+ (high - low) .* rand(rng, 300))
+        @test all(
+            ulps(NM.lgamma(x), log(exact_gamma(big(x)))) <= 6
+            for x in low .+ (high - low) .* rand(rng, 300)
+        )
     end
-    @test all(abs(NM.lgamma(x) - Float64(log(abs(exact_gamma(big(x)))))) <= 1e-13 for x in -10 .* rand(rng, 300))
-    @test NM.lgamma(Inf) == Inf == NM.lgamma(-3.0) && isnan(NM.lgamma(NaN)) && NM.lgamma(1e305) ≈ 1e305 * (log(1e305) - 1)
+    @test all(
+        abs(NM.lgamma(x) - Float64(log(abs(exact_gamma(big(x)))))) <= 1e-13
+        for x in -10 .* rand(rng, 300)
+    )
+    @test NM.lgamma(Inf) == Inf == NM.lgamma(-3.0) && isnan(NM.lgamma(NaN)) &&
+          NM.lgamma(1e305) ≈ 1e305 * (log(1e305) - 1)
 end

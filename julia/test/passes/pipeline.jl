@@ -2,29 +2,44 @@ names_of(p) = map(name_of, p.equations)
 optimized(text) = typecheck(optimize(program(text)))
 
 @testset "dead code, equal equations, identities, literals" begin
-    @test names_of(optimized("(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = cos %0 return %2 }")) == [:cos]
-    @test names_of(optimized("(%0: f64[], %1: f64[]) { %2: f64[] = mul %0 %1 %3: f64[] = mul %1 %0 %4: f64[] = max %2 %3 return %4 }")) == [:mul, :max]
-    @test isempty(optimized("(%0: f64[2]) { %1: f64[2] = mul %0 1.0:f64 %2: f64[2] = neg %1 %3: f64[2] = neg %2 return %3 }").equations)
-    @test optimized("() { %0: f64[] = add 1.5:f64 2.0:f64 return %0 }").outputs == [JaxprAD.Literal(3.5)]
-    zeroed = "(%0: f64[2]) { %1: f64[2] = broadcast_in_dim 0.0:f64 {shape=[2], dims=[]} %2: f64[2] = add %0 %1 return %2 }"
+    @test names_of(optimized("(%0: f64[]) { %1: f64[] = sin %0
+      %2: f64[] = cos %0 return %2 }")) == [:cos]
+    @test names_of(
+        optimized("(%0: f64[], %1: f64[]) { %2: f64[] = mul %0 %1 %3: f64[] = mul %1 %0
+%4: f64[] = max %2 %3 return %4 }")
+    ) == [:mul, :max]
+    @test isempty(
+        optimized("(%0: f64[2]) { %1: f64[2] = mul %0 1.0:f64 %2: f64[2] = neg %1
+%3: f64[2] = neg %2 return %3 }").equations
+    )
+    @test optimized("() { %0: f64[] = add 1.5:f64 2.0:f64 return
+      %0 }").outputs == [JaxprAD.Literal(3.5)]
+    zeroed = "(%0: f64[2]) { %1: f64[2] = broadcast_in_dim 0.0:f64 {shape=[2], dims=[]}
+      %2: f64[2] = add %0 %1 return %2 }"
     @test isempty(optimized(zeroed).equations)
 end
 
 @testset "transposes" begin
-    product = "%2: f64[2,3,5] = dot_general %0 %1 {lhs_contract=[2], rhs_contract=[2], lhs_batch=[0], rhs_batch=[1], dtype=f64, precision=none}"
-    head = "(%0: f64[2,3,4], %1: f64[5,2,4]) { $product %3: f64[2,5,3] = transpose %2 {perm=[0, 2, 1]}"
+    product = "%2: f64[2,3,5] = dot_general %0 %1 {lhs_contract=[2], rhs_contract=[2],
+      lhs_batch=[0], rhs_batch=[1], dtype=f64, precision=none}"
+    head = "(%0: f64[2,3,4], %1: f64[5,2,4]) { $product
+      %3: f64[2,5,3] = transpose %2 {perm=[0, 2, 1]}"
     x = [reshape(collect(1.0:24), 4, 3, 2), reshape(collect(1.0:40), 4, 2, 5)]
-    for (text, names) in ("$head return %3 }" => [:dot_general], "$head return %2 %3 }" => [:dot_general, :transpose],
-                          "$head %4: f64[2,3,5] = transpose %3 {perm=[0, 2, 1]} return %4 }" => [:dot_general])
+    for (text, names) in ("$head return %3 }" => [:dot_general], "$head return %2
+      %3 }" => [:dot_general, :transpose],
+        "$head %4: f64[2,3,5] = transpose %3 {perm=[0, 2, 1]} return
+          %4 }" => [:dot_general])
         @test names_of(optimized(text)) == names
         @test run(optimized(text), x) == run(program(text), x)
     end
 end
 
 @testset "nothing that changes values is assumed" begin
-    @test names_of(optimized("(%0: f64[]) { %1: f64[] = mul %0 0.0:f64 return %1 }")) == [:mul]      # NaN and Inf
+    # NaN and Inf
+    @test names_of(optimized("(%0: f64[]) { %1: f64[] = mul %0 0.0:f64 return %1 }")) == [:mul]
     @test names_of(optimized("(%0: f64[]) { %1: f64[] = sub %0 %0 return %1 }")) == [:sub]
-    @test names_of(optimized("(%0: f64[]) { %1: f64[] = stop_gradient %0 return %1 }")) == [:stop_gradient]
+    @test names_of(optimized("(%0: f64[]) {
+      %1: f64[] = stop_gradient %0 return %1 }")) == [:stop_gradient]
 end
 
 @testset "unsigned integers" begin
@@ -35,25 +50,31 @@ end
 end
 
 @testset "L(u) + L(v) becomes L(u + v)" begin
-    sums = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]} %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = OP %2 %3 return %4 }"
+    sums = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]}
+      %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = OP %2 %3 return %4 }"
     @test names_of(optimized(replace(sums, "OP" => "add"))) == [:add, :reduce_sum]
     @test names_of(optimized(replace(sums, "OP" => "sub"))) == [:sub, :reduce_sum]
-    products = "(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = mul %0 %2 %4: f64[] = mul %2 %1 %5: f64[] = add %3 %4 return %5 }"
+    products = "(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = mul %0 %2 %4: f64[] = mul %2 %1
+      %5: f64[] = add %3 %4 return %5 }"
     @test names_of(optimized(products)) == [:add, :mul]
-    kept = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]} %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = add %2 %3 return %4 %2 }"
+    kept = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]}
+      %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = add %2 %3 return %4 %2 }"
     @test count(==(:reduce_sum), names_of(optimized(kept))) == 2
 end
 
 @testset "several linear maps in one sum" begin
     # a·c + b·c + a·d: the first two join; what they became joins nothing again
-    p = optimized("(%0: f64[], %1: f64[], %2: f64[], %3: f64[]) { %4: f64[] = mul %0 %2 %5: f64[] = mul %1 %2 %6: f64[] = mul %0 %3 %7: f64[] = add %4 %5 %8: f64[] = add %7 %6 return %8 }")
+    p = optimized("(%0: f64[], %1: f64[], %2: f64[], %3: f64[]) { %4: f64[] = mul %0 %2
+      %5: f64[] = mul %1 %2 %6: f64[] = mul %0 %3 %7: f64[] = add %4 %5
+      %8: f64[] = add %7 %6 return %8 }")
     @test sort(names_of(p)) == [:add, :add, :mul, :mul]
     @test run(p, [fill(2.0), fill(3.0), fill(5.0), fill(7.0)])[1][] == 2 * 5 + 3 * 5 + 2 * 7
 end
 
 @testset "pairs of terms shared by sums" begin
     # (s + a) - e beside a - e
-    p = optimized("(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = sub %1 %2 %4: f64[] = add %0 %1 %5: f64[] = sub %4 %2 %6: f64[] = mul %3 %5 return %6 }")
+    p = optimized("(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = sub %1 %2 %4: f64[] = add %0 %1
+      %5: f64[] = sub %4 %2 %6: f64[] = mul %3 %5 return %6 }")
     @test names_of(p) == [:sub, :add, :mul]
     @test run(p, [fill(1.0), fill(2.0), fill(5.0)])[1][] == (2 - 5) * (1 + 2 - 5)
 end
@@ -84,9 +105,11 @@ end
 end
 
 @testset "no equation more: a sign that is used twice stays where it is" begin
-    p = "(%0: f64[], %1: f64[]) { %2: f64[] = neg %0 %3: f64[] = mul %2 %1 %4: f64[] = sin %2 return %3 %4 }"
+    p = "(%0: f64[], %1: f64[]) { %2: f64[] = neg %0 %3: f64[] = mul %2 %1
+      %4: f64[] = sin %2 return %3 %4 }"
     @test names_of(optimized(p)) == [:neg, :mul, :sin]
-    twins = "(%0: f64[], %1: f64[]) { %2: f64[] = neg %0 %3: f64[] = neg %0 %4: f64[] = mul %2 %1 %5: f64[] = div %3 %1 %6: f64[] = sin %3 return %4 %5 %6 }"
+    twins = "(%0: f64[], %1: f64[]) { %2: f64[] = neg %0 %3: f64[] = neg %0 %4: f64[] = mul %2 %1
+      %5: f64[] = div %3 %1 %6: f64[] = sin %3 return %4 %5 %6 }"
     @test length(names_of(optimized(twins))) <= 5
 end
 
@@ -114,9 +137,19 @@ end
 end
 
 @testset "bodies are optimised, and the work is linear in the Program" begin
-    loop = "(%0: f64[]) { %1: f64[] = scan %0 {length=2, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = sin %0 %3: f64[] = add %1 %2 return %3 }} return %1 }"
+    loop = "(%0: f64[]) { %1: f64[] = scan %0 {length=2, reverse=false, consts=0, carry=1, unroll=1,
+      body=(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = sin %0
+      %3: f64[] = add %1 %2 return %3 }} return %1 }"
     @test names_of(optimized(loop).equations[1][:body]) == [:sin, :add]
-    chain(n) = program("(%0: f64[]) { " * join(("%$(k): f64[] = $(isodd(k) ? "sin" : "mul") %$(k-1)$(isodd(k) ? "" : " %0")" for k in 1:n), "\n") * "\nreturn %$n }")
+    chain(n) =
+        program(
+            "(%0: f64[]) { " *
+            join(
+                (
+                    "%$(k): f64[] = $(isodd(k) ? "sin" : "mul") %$(k-1)$(isodd(k) ? "" : " %0")"
+                    for k in 1:n
+                ), "\n") * "\nreturn %$n }"
+        )
     work(n) = (p = chain(n); least_seconds(() -> optimize(vjp(p))))
     @test work(4000) < 8 * work(1000) + 0.1
 end

@@ -1,6 +1,8 @@
 wave = """(%0: f64[40,30], %1: f64[30], %2: f64[40,50], %3: f64[50,30]) {
-  %4: f64[40,30] = broadcast_in_dim %1 {shape=[40, 30], dims=[1]} %5: f64[40,30] = mul %4 %0 %6: f64[40,30] = sin %5 %7: f64[40,30] = mul %6 %6
-  %8: f64[40,30] = dot_general %2 %3 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], rhs_batch=[], dtype=f64, precision=none}
+  %4: f64[40,30] = broadcast_in_dim %1 {shape=[40, 30], dims=[1]} %5: f64[40,30] = mul %4 %0
+    %6: f64[40,30] = sin %5 %7: f64[40,30] = mul %6 %6
+  %8: f64[40,30] = dot_general %2 %3 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[],
+    rhs_batch=[], dtype=f64, precision=none}
   %9: f64[40,30] = tanh %8 %10: f64[40,30] = mul %9 %7 return %10 }"""
 
 @testset "large residuals that are cheap are computed again" begin
@@ -9,8 +11,10 @@ wave = """(%0: f64[40,30], %1: f64[30], %2: f64[40,50], %3: f64[50,30]) {
     residuals(l) = l.known.outputs[end-l.residuals+1:end]
     @test any(!in(l.known.inputs), residuals(l)) && !isempty(residuals(shorter))
     # The sines are gone; the matrix product, and what needs it, stays.
-    @test !any(e -> name_of(e) in (:sin, :cos) && any(in(residuals(shorter)), e.outputs), shorter.known.equations)
-    @test any(e -> name_of(e) === :dot_general, shorter.known.equations) && !any(e -> name_of(e) === :dot_general, shorter.linear.equations[1:3])
+    @test !any(e -> name_of(e) in (:sin, :cos) && any(in(residuals(shorter)), e.outputs),
+        shorter.known.equations)
+    @test any(e -> name_of(e) === :dot_general, shorter.known.equations) &&
+          !any(e -> name_of(e) === :dot_general, shorter.linear.equations[1:3])
     @test wellformed(shorter.known) && wellformed(shorter.linear)
     rng = seeded("recompute")
     x = Any[normal(rng, Float64, s) for s in ([40, 30], [30], [40, 50], [50, 30])]
@@ -23,18 +27,22 @@ end
 @testset "what is small or dear is kept" begin
     small = linearize(program("(%0: f64[3]) { %1: f64[3] = sin %0 return %1 }"))
     @test JaxprAD.rematerialize(small) === small
-    sums = linearize(program("(%0: f64[2000]) { %1: f64[2000] = cumsum %0 {axis=0, reverse=false} %2: f64[2000] = sin %1 return %2 }"))
+    sums = linearize(program("(%0: f64[2000]) { %1: f64[2000] = cumsum %0 {axis=0, reverse=false}
+      %2: f64[2000] = sin %1 return %2 }"))
     @test JaxprAD.rematerialize(sums) === sums
 end
 
 @testset "a result is no residual where what is kept besides gives it" begin
     # y = sin(a x)² / a: the derivative by a needs y, and x in any case.
-    seed = linearize(program("""(%0: f32[], %1: f32[64,64]) { %6: f32[64,64] = broadcast_in_dim %0 {shape=[64, 64], dims=[]}
-      %2: f32[64,64] = mul %6 %1 %3: f32[64,64] = sin %2 %4: f32[64,64] = integer_pow %3 {y=2} %5: f32[64,64] = div %4 %6 return %5 }"""))
+    seed = linearize(program("""(%0: f32[], %1: f32[64,64]) {
+      %6: f32[64,64] = broadcast_in_dim %0 {shape=[64, 64], dims=[]}
+      %2: f32[64,64] = mul %6 %1 %3: f32[64,64] = sin %2 %4: f32[64,64] = integer_pow %3 {y=2}
+        %5: f32[64,64] = div %4 %6 return %5 }"""))
     shorter = JaxprAD.rematerialize(seed)
     @test all(in(shorter.known.inputs), shorter.known.outputs[2:end])
     @test wellformed(shorter.known) && wellformed(shorter.linear)
-    x, ẋ = Any[fill(1.5f0), normal(seeded("result"), Float32, [64, 64])], Any[fill(1f0), normal(seeded("tangent"), Float32, [64, 64])]
+    x, ẋ = (Any[fill(1.5f0), normal(seeded("result"), Float32, [64, 64])],
+        Any[fill(1.0f0), normal(seeded("tangent"), Float32, [64, 64])])
     tangents(l) = (known = run(l.known, x); run(l.linear, vcat(known[end-l.residuals+1:end], ẋ)))
     @test relative_error(tangents(shorter), tangents(seed)) < 1e-6
     # Of exp only the result is needed, and stays in place of the operand.

@@ -2,10 +2,13 @@
 
 using JaxprAD: Builder, Var, TensorType, emit, reroll_loops, count_equations
 
-"A Program of a random block repeated over carried values, elements of arrays along some axis forwards or backwards, and constants."
+"""
+A Program of a random block repeated over carried values, elements of arrays along some axis
+forwards or backwards, and constants."""
 function repeated(r, trips)
-    types = [TensorType(Float64, JaxprAD.Dim[]), TensorType(Float64, JaxprAD.Dim[2]), TensorType(Float64, JaxprAD.Dim[3trips+5, 2]),
-             TensorType(Float64, JaxprAD.Dim[2, 2trips])]
+    types = [TensorType(Float64, JaxprAD.Dim[]), TensorType(Float64, JaxprAD.Dim[2]),
+        TensorType(Float64, JaxprAD.Dim[3trips+5, 2]),
+        TensorType(Float64, JaxprAD.Dim[2, 2trips])]
     recipe = [(rand(r, 1:6), rand(r, 1:9), rand(r, 1:9)) for _ in 1:rand(r, 4:9)]
     backwards, gap, kept = rand(r, Bool), rand(r, 1:3), rand(r, Bool)
     JaxprAD.build("loop", types) do b, v
@@ -14,13 +17,25 @@ function repeated(r, trips)
         older = vector
         for t in 0:trips-1
             i, j = (backwards ? trips - 1 - t : t) * gap, backwards ? 2trips - 1 - t : t
-            row = emit(b, :reshape, emit(b, :slice, tall; start = [i, 0], limit = [i + 1, 2], strides = [1, 1]); shape = [2])
-            column = emit(b, :squeeze, emit(b, :slice, wide; start = [0, j], limit = [2, j + 1], strides = [1, 1]); dims = [1])
-            values = JaxprAD.Atom[vector, older, row, column, emit(b, :broadcast_in_dim, scalar; shape = [2], dims = Int[])]
+            row = emit(b, :reshape,
+                emit(b, :slice, tall; start = [i, 0], limit = [i + 1, 2],
+                    strides = [1, 1]); shape = [2])
+            column = emit(b, :squeeze,
+                emit(b, :slice, wide; start = [0, j], limit = [2, j + 1],
+                    strides = [1, 1]); dims = [1])
+            values = JaxprAD.Atom[vector, older, row, column,
+                emit(b, :broadcast_in_dim, scalar; shape = [2], dims = Int[])]
             for (op, x, y) in recipe
                 a, c = values[mod1(x, end)], values[mod1(y, end)]
-                push!(values, op == 1 ? emit(b, :add, a, c) : op == 2 ? emit(b, :sub, a, c) : op == 3 ? emit(b, :mul, a, c) :
-                              op == 4 ? emit(b, :sin, a) : op == 5 ? emit(b, :tanh, a) : emit(b, :mul, JaxprAD.Literal(0.5), a))
+                push!(
+                    values,
+                    op == 1 ? emit(b, :add, a, c) :
+                    op == 2 ? emit(b, :sub, a, c) :
+                    op == 3 ? emit(b, :mul, a, c) :
+                    op == 4 ? emit(b, :sin, a) :
+                    op == 5 ? emit(b, :tanh, a) :
+                    emit(b, :mul, JaxprAD.Literal(0.5), a)
+                )
             end
             older, vector = vector, emit(b, :tanh, emit(b, :add, values[end], vector))
             kept && t % 7 == 3 && push!(returned, values[end-1])
@@ -34,23 +49,32 @@ end
     for k in 1:40
         p = repeated(r, rand(r, 60:90))
         q = JaxprAD.typecheck(reroll_loops(p))
-        x = Any[fill(randn(r)), randn(r, 2), randn(r, reverse(Tuple(p.inputs[3].type.shape))...), randn(r, reverse(Tuple(p.inputs[4].type.shape))...)]
+        x = Any[fill(randn(r)), randn(r, 2), randn(r, reverse(Tuple(p.inputs[3].type.shape))...),
+            randn(r, reverse(Tuple(p.inputs[4].type.shape))...)]
         @test count_equations(q) < count_equations(p) ÷ 3
         @test count(e -> e.op isa JaxprAD.Scan, q.equations) == 1
         @test isequal(run(p, x), run(q, x))
         k <= 3 && @test native_agrees(q, x)
-        k <= 3 && @test relative_error(run(JaxprAD.vjp(q), vcat(x, run(p, x))), run(JaxprAD.vjp(p), vcat(x, run(p, x)))) < 1e-10
+        k <= 3 &&
+            @test relative_error(run(JaxprAD.vjp(q), vcat(x, run(p, x))),
+                run(JaxprAD.vjp(p), vcat(x, run(p, x)))) < 1e-10
     end
 end
 
-"The unrolled loop x *= p² - p³ - p over the elements p, with something done to the trips' equations."
+"""
+The unrolled loop x *= p² - p³ - p over the elements p, with something done to the
+trips' equations."""
 function product(n, change = (b, t, p) -> p)
     JaxprAD.build("product", [TensorType(Float64, JaxprAD.Dim[n])]) do b, v
         x = emit(b, :add, emit(b, :reduce_sum, v[1]; axes = [0]), JaxprAD.Literal(1.0))
         for t in 0:n-1
-            p = emit(b, :squeeze, emit(b, :slice, v[1]; start = [t], limit = [t + 1], strides = [1]); dims = [0])
+            p = emit(b, :squeeze,
+                emit(b, :slice, v[1]; start = [t], limit = [t + 1], strides = [1]); dims = [0])
             p = change(b, t, p)
-            x = emit(b, :mul, x, emit(b, :sub, emit(b, :sub, emit(b, :integer_pow, p; y = 2), emit(b, :integer_pow, p; y = 3)), p))
+            x = emit(b, :mul, x,
+                emit(b, :sub,
+                    emit(b, :sub, emit(b, :integer_pow, p; y = 2),
+                        emit(b, :integer_pow, p; y = 3)), p))
         end
         [x]
     end
@@ -59,21 +83,32 @@ scans(p) = [e[:length] for e in p.equations if e.op isa JaxprAD.Scan]
 
 @testset "what differs is not rolled" begin
     @test scans(reroll_loops(product(200))) == [199]
-    @test isempty(scans(reroll_loops(product(50))))                                               # too short
+    # too short
+    @test isempty(scans(reroll_loops(product(50))))
     twice(b, t, p) = t == 120 ? emit(b, :neg, p) : p
-    @test scans(reroll_loops(product(240, twice))) == [119, 118]                                  # one odd trip between two loops
+    # one odd trip between two loops
+    @test scans(reroll_loops(product(240, twice))) == [119, 118]
     numbers(b, t, p) = emit(b, :mul, JaxprAD.Literal(Float64(t)), p)
-    @test isempty(scans(reroll_loops(product(200, numbers))))                                     # another literal each time
-    x = Any[randn(MersenneTwister(1), 240) .+ 1]
+    # another literal each time
+    @test isempty(scans(reroll_loops(product(200, numbers))))
+    x = Any[randn(MersenneTwister(1), 240).+1]
     @test isequal(run(product(240, twice), x), run(reroll_loops(product(240, twice)), x))
 end
 
 @testset "the work is linear in the Program, rolled or not" begin
-    irregular(n) = JaxprAD.build("f", [TensorType(Float64, JaxprAD.Dim[]), TensorType(Float64, JaxprAD.Dim[])]) do b, v
-        r, values = MersenneTwister(3), JaxprAD.Atom[v...]
-        for _ in 1:n; push!(values, emit(b, :add, rand(r, values[max(1, end - 20):end]), rand(r, values[max(1, end - 20):end]))); end
-        values[end:end]
-    end
+    irregular(n) =
+        JaxprAD.build("f",
+            [TensorType(Float64, JaxprAD.Dim[]), TensorType(Float64, JaxprAD.Dim[])]) do b, v
+            r, values = MersenneTwister(3), JaxprAD.Atom[v...]
+            for _ in 1:n
+                push!(
+                    values,
+                    emit(b, :add, rand(r, values[max(1, end - 20):end]),
+                        rand(r, values[max(1, end - 20):end]))
+                )
+            end
+            values[end:end]
+        end
     seconds(p) = least_seconds(() -> reroll_loops(p))
     for make in (product, irregular)
         small, large = make(2000), make(8000)

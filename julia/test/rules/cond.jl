@@ -16,15 +16,21 @@ branching(index) = """(%0: f64[3], %1: f64[]) {
 }"""
 first_branch(x, a) = (sin.(x) .* exp(a[]), 1.0)
 second_branch(x, a) = (x, sum(x) * a[])
-for (index, reference) in (0 => first_branch, 1 => second_branch, 9 => second_branch, -1 => first_branch)
+for (index, reference) in (0 => first_branch, 1 => second_branch, 9 => second_branch,
+    -1 => first_branch)
     check(branching(index), randn(r, 3), fill(0.3); reference = reference, name = "branch $index")
 end
 
 @testset "branches share residual slots of one type" begin
-    body(op) = "(%0: f64[], %1: f64[2], %2: f64[2]) { %3: f64[2] = $op %1 %4: f64[2] = mul %3 %2 return %4 }"
+    body(op) = "(%0: f64[], %1: f64[2], %2: f64[2]) { %3: f64[2] = $op %1
+      %4: f64[2] = mul %3 %2 return %4 }"
     splits = [JaxprAD.partial_eval(program(body(op)), Bool[1, 1, 0]) for op in ("sin", "cos")]
     @test JaxprAD.residual_slots(splits) == [JaxprAD.TensorType(Float64, JaxprAD.Dim[2])]
 end
 
-@test refuses("(%0: f64[], %1: f64[]) { %2: f64[] = cond %0 %1 {branches=[(%0: f64[]) { return %0 }]} return %2 }")
-@test refuses("(%0: i32[], %1: f64[]) { %2: f64[] = cond %0 %1 {branches=[(%0: f64[]) { return %0 }, (%0: f64[]) { return }]} return %2 }")
+@test refuses("(%0: f64[], %1: f64[]) { %2: f64[] = cond %0 %1 {branches=[(%0: f64[]) { return
+  %0 }]} return %2 }")
+@test refuses(
+    "(%0: i32[], %1: f64[]) { %2: f64[] = cond %0 %1 {branches=[(%0: f64[]) { return %0 },
+(%0: f64[]) { return }]} return %2 }"
+)

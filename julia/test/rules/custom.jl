@@ -1,4 +1,5 @@
-# The user's rules here are wrong by a factor of three on purpose: it shows that they are what is used.
+# The user's rules here are wrong by a factor of three on purpose: it shows that
+# they are what is used.
 const CUSTOM_JVP = """(%0: f64[2]) {
   %1: f64[2] = custom_jvp %0 {call=(%0: f64[2]) {
     %1: f64[2] = sin %0
@@ -39,7 +40,11 @@ end
     # the rule's own derivative: d/dx of 3ȳx
     @test run(vjp(vjp(p)), [x, fill(Int32(1)), ȳ, ones(2)])[1] ≈ 3ȳ
     @test run(jvp(vjp(p)), [x, fill(Int32(1)), ȳ, ones(2), zeros(2)])[2] ≈ 3ȳ
-    err = try run(jvp(p), [x, fill(Int32(1)), ȳ]) catch e; e end
+    err = try
+        run(jvp(p), [x, fill(Int32(1)), ȳ])
+    catch e
+        e
+    end
     @test err isa JaxprAD.NotDifferentiable && occursin("custom_vjp", sprint(showerror, err))
 end
 @testset "a rule inside a scan is used" begin
@@ -58,9 +63,12 @@ end
     @test run(vjp(p), [fill(0.5), fill(1.0)])[1][] == 9
 end
 @testset "a rule inside a scan is used for second derivatives too" begin
-    # The value is x; the derivative, by the rule, 3x. Residuals of the loop are values of the custom call.
-    rule(inner) = "custom_jvp %0 {call=(%0: f64[]) {\n return %0\n}, jvp=(%0: f64[], %1: f64[]) {\n" *
-        "%2: f64[] = $inner\n%3: f64[] = mul %1 3.0:f64\n%4: f64[] = mul %3 %0\nreturn %2 %4\n}}"
+    # The value is x; the derivative, by the rule, 3x. Residuals of the loop are
+    # values of the custom call.
+    rule(inner) =
+        "custom_jvp %0 {call=(%0: f64[]) {\n return %0\n}, jvp=(%0: f64[], %1: f64[]) {\n" *
+        "%2: f64[] = $inner\n%3: f64[] = mul %1 3.0:f64\n%4: f64[] = " *
+        "mul %3 %0\nreturn %2 %4\n}}"
     p = program("""(%0: f64[]) {
       %1: f64[] = scan %0 {length=2, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[]) {
         %1: f64[] = $(rule(rule("copy %0")))

@@ -3,7 +3,8 @@ using LinearAlgebra: LinearAlgebra, I, tril, triu
 r = seeded("lu")
 function lu(T, m, n, batch = "")
     k = min(m, n)
-    "(%0: $T[$batch$m,$n]) { %1: $T[$batch$m,$n], %2: i32[$batch$k], %3: i32[$batch$m] = lu %0 return %1 %2 %3 }"
+    "(%0: $T[$batch$m,$n]) { %1: $T[$batch$m,$n], %2: i32[$batch$k],
+      %3: i32[$batch$m] = lu %0 return %1 %2 %3 }"
 end
 function reference(x)
     f = LinearAlgebra.lu(permutedims(x); check = false)
@@ -11,13 +12,17 @@ function reference(x)
 end
 
 for (m, n) in ((3, 3), (4, 2), (2, 4), (1, 3))
-    check(lu("f64", m, n), randn(r, n, m); reference = reference, second = m == 3, name = "$m by $n")
+    check(lu("f64", m, n), randn(r, n, m); reference = reference, second = m == 3,
+        name = "$m by $n")
 end
-check(lu("c128", 3, 3), randn(r, ComplexF64, 3, 3); reference = reference, second = false, name = "complex")
-check(lu("f32", 3, 3), randn(r, Float32, 3, 3); reference = reference, second = false, name = "single")
+check(lu("c128", 3, 3), randn(r, ComplexF64, 3, 3); reference = reference, second = false,
+    name = "complex")
+check(lu("f32", 3, 3), randn(r, Float32, 3, 3); reference = reference, second = false,
+    name = "single")
 batch = randn(r, 3, 3, 2)
 check(lu("f64", 3, 3, "2,"), batch; name = "batch", second = false,
-      reference = x -> ((parts = map(k -> reference(x[:, :, k]), 1:2)); Tuple(cat(getindex.(parts, j)...; dims = ndims(parts[1][j]) + 1) for j in 1:3)))
+    reference = x -> ((parts = map(k -> reference(x[:, :, k]), 1:2));
+    Tuple(cat(getindex.(parts, j)...; dims = ndims(parts[1][j]) + 1) for j in 1:3)))
 check_value(lu("f64", 2, 2), reference, [0.0 0; 0 0])
 check_value(lu("f64", 0, 2), x -> (zeros(2, 0), Int32[], Int32[]), zeros(2, 0))
 @testset "rows in their order are the product" begin

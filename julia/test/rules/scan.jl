@@ -1,6 +1,7 @@
 r = seeded("scan")
 scan(length, reverse) = """(%0: f64[], %1: f64[2], %2: f64[$length,2]) {
-  %3: f64[2], %4: f64[$length], %5: f64[$length,2] = scan %0 %1 %2 {length=$length, reverse=$reverse, consts=1, carry=1, unroll=1, body=(%0: f64[], %1: f64[2], %2: f64[2]) {
+  %3: f64[2], %4: f64[$length], %5: f64[$length,2] = scan %0 %1 %2 {length=$length,
+    reverse=$reverse, consts=1, carry=1, unroll=1, body=(%0: f64[], %1: f64[2], %2: f64[2]) {
     %3: f64[] = exp %0
     %4: f64[2] = broadcast_in_dim %3 {shape=[2], dims=[]}
     %5: f64[2] = mul %4 %1
@@ -22,8 +23,9 @@ function by_hand(c, k, xs; reverse = false)
     k, totals, sines
 end
 for reverse in (false, true), n in (0, 1, 4)
-    check(scan(n, reverse), fill(0.1), randn(r, 2), randn(r, 2, n); reference = (c, k, xs) -> by_hand(c, k, xs; reverse = reverse),
-          name = "scan of $n, reverse=$reverse")
+    check(scan(n, reverse), fill(0.1), randn(r, 2), randn(r, 2, n);
+        reference = (c, k, xs) -> by_hand(c, k, xs; reverse = reverse),
+        name = "scan of $n, reverse=$reverse")
 end
 
 @testset "what depends on constants alone is computed once, before the loop" begin
@@ -35,7 +37,8 @@ end
 
 @testset "a carry that nothing uses is dropped" begin
     p = program("""(%0: f64[], %1: f64[]) {
-      %2: f64[], %3: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=2, unroll=1, body=(%0: f64[], %1: f64[]) {
+      %2: f64[], %3: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=2, unroll=1,
+        body=(%0: f64[], %1: f64[]) {
         %2: f64[] = sin %0
         %3: f64[] = cos %1
         return %2 %3
@@ -46,5 +49,9 @@ end
     @test loop[:carry] == 1 && map(name_of, loop[:body].equations) == [:cos]
 end
 
-@test refuses("(%0: f64[2], %1: f64[3]) { %2: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[2], %1: f64[]) { return %0 }} return %2 }")
-@test refuses("(%0: f64[], %1: f64[2]) { %2: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[], %1: f64[]) { return %0 }} return %2 }")
+@test refuses("(%0: f64[2], %1: f64[3]) {
+  %2: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[2],
+  %1: f64[]) { return %0 }} return %2 }")
+@test refuses("(%0: f64[], %1: f64[2]) {
+  %2: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[],
+  %1: f64[]) { return %0 }} return %2 }")

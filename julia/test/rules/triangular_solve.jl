@@ -1,7 +1,8 @@
 using LinearAlgebra: Diagonal, I, diag, tril, triu
 
 r = seeded("triangular_solve")
-solve(type, b, left, lower, trans, conj, unit) = """(%0: $type, %1: $b) { %2: $b = triangular_solve %0 %1 {left_side=$left, lower=$lower,
+solve(type, b, left, lower, trans, conj, unit) = """(%0: $type, %1: $b) {
+  %2: $b = triangular_solve %0 %1 {left_side=$left, lower=$lower,
     transpose_a=$trans, conjugate_a=$conj, unit_diagonal=$unit} return %2 }"""
 
 "The solution by a general solver, from the Program's matrices."
@@ -17,21 +18,38 @@ wellconditioned(T, n...) = normal(r, T, collect(reverse(n))) .+ 3 .* Matrix{T}(I
 
 for left in (true, false), lower in (true, false), trans in (true, false), unit in (true, false)
     b = left ? randn(r, 2, 3) : randn(r, 3, 2)
-    check(solve("f64[3,3]", left ? "f64[3,2]" : "f64[2,3]", left, lower, trans, false, unit), wellconditioned(Float64, 3, 3), b;
-          reference = (a, b) -> solved(a, b; left = left, lower = lower, trans = trans, conj = false, unit = unit), second = left == lower,
-          name = "left $left, lower $lower, transposed $trans, unit $unit")
+    check(solve("f64[3,3]", left ? "f64[3,2]" : "f64[2,3]", left, lower, trans, false, unit),
+        wellconditioned(Float64, 3, 3), b;
+        reference = (a, b) ->
+            solved(a, b; left = left, lower = lower, trans = trans, conj = false,
+                unit = unit), second = left == lower,
+        name = "left $left, lower $lower, transposed $trans, unit $unit")
 end
 for conj in (true, false), trans in (true, false)
-    check(solve("c128[3,3]", "c128[3,2]", true, true, trans, conj, false), wellconditioned(ComplexF64, 3, 3), randn(r, ComplexF64, 2, 3);
-          reference = (a, b) -> solved(a, b; left = true, lower = true, trans = trans, conj = conj, unit = false),
-          name = "complex, conjugate $conj, transposed $trans")
+    check(solve("c128[3,3]", "c128[3,2]", true, true, trans, conj, false),
+        wellconditioned(ComplexF64, 3, 3), randn(r, ComplexF64, 2, 3);
+        reference = (a, b) ->
+            solved(a, b; left = true, lower = true, trans = trans, conj = conj, unit = false),
+        name = "complex, conjugate $conj, transposed $trans")
 end
-check(solve("f64[2,3,3]", "f64[2,3,2]", true, false, false, false, false), cat(wellconditioned(Float64, 3, 3), wellconditioned(Float64, 3, 3); dims = 3),
-      randn(r, 2, 3, 2); reference = (a, b) -> (cat((solved(a[:, :, k], b[:, :, k]; left = true, lower = false, trans = false, conj = false, unit = false)[1]
-                                                     for k in 1:2)...; dims = 3),), name = "batch")
-check_value(solve("f64[0,0]", "f64[0,2]", true, true, false, false, false), (a, b) -> (zeros(2, 0),), zeros(0, 0), zeros(2, 0))
-check_value(solve("f32[0,2,2]", "f32[0,2,1]", true, true, false, false, false), (a, b) -> (zeros(Float32, 1, 2, 0),), zeros(Float32, 2, 2, 0), zeros(Float32, 1, 2, 0))
-check_value(solve("f64[1,1]", "f64[1,1]", true, true, false, false, false), (a, b) -> (fill(Inf, 1, 1),), zeros(1, 1), ones(1, 1))
+check(solve("f64[2,3,3]", "f64[2,3,2]", true, false, false, false, false),
+    cat(wellconditioned(Float64, 3, 3), wellconditioned(Float64, 3, 3); dims = 3),
+    randn(r, 2, 3, 2);
+    reference = (a, b) ->
+        (
+            cat(
+                (
+                    solved(a[:, :, k], b[:, :, k]; left = true, lower = false, trans = false,
+                        conj = false, unit = false)[1]
+                    for k in 1:2
+                )...; dims = 3),
+        ), name = "batch")
+check_value(solve("f64[0,0]", "f64[0,2]", true, true, false, false, false),
+    (a, b) -> (zeros(2, 0),), zeros(0, 0), zeros(2, 0))
+check_value(solve("f32[0,2,2]", "f32[0,2,1]", true, true, false, false, false),
+    (a, b) -> (zeros(Float32, 1, 2, 0),), zeros(Float32, 2, 2, 0), zeros(Float32, 1, 2, 0))
+check_value(solve("f64[1,1]", "f64[1,1]", true, true, false, false, false),
+    (a, b) -> (fill(Inf, 1, 1),), zeros(1, 1), ones(1, 1))
 @test refuses(solve("f64[2,3]", "f64[3,2]", true, true, false, false, false))
 @test refuses(solve("f64[3,3]", "f64[2,3]", true, true, false, false, false))
 @test refuses(solve("f64[3,3]", "f32[3,2]", true, true, false, false, false))

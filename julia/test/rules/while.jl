@@ -1,6 +1,8 @@
-# while (i, x): i < limit, i += step, x = sin(c * x); the limit is a literal in the condition or an operand.
+# while (i, x): i < limit, i += step, x = sin(c * x); the limit is a literal in the
+# condition or an operand.
 counting(limit; start = 0, step = 1, op = "lt", bound = "none") = """(%0: f64[], %1: f64[]) {
-  %2: i32[], %3: f64[] = while %0 $start:i32 %1 {cond_consts=0, body_consts=1, bound=$bound, cond=(%0: i32[], %1: f64[]) {
+  %2: i32[], %3: f64[] = while %0 $start:i32 %1 {cond_consts=0, body_consts=1, bound=$bound,
+    cond=(%0: i32[], %1: f64[]) {
     %2: bool[] = $op %0 $limit:i32
     return %2
   }, body=(%0: f64[], %1: i32[], %2: f64[]) {
@@ -15,8 +17,10 @@ by_trips(n) = (c, x) -> (foldl((y, _) -> sin(c[] * y), 1:n; init = x[]),)
 
 check(counting(3), fill(1.3), fill(0.7); reference = by_trips(3), name = "three trips")
 check(counting(0), fill(1.3), fill(0.7); reference = by_trips(0), name = "no trip")
-check(counting(8; start = 1, step = 3, op = "le"), fill(1.3), fill(0.7); reference = by_trips(3), name = "i = 1, 4, 7 <= 8")
-check(counting(7; start = 1, step = 3), fill(1.3), fill(0.7); reference = by_trips(2), name = "i = 1, 4 < 7")
+check(counting(8; start = 1, step = 3, op = "le"), fill(1.3), fill(0.7); reference = by_trips(3),
+    name = "i = 1, 4, 7 <= 8")
+check(counting(7; start = 1, step = 3), fill(1.3), fill(0.7); reference = by_trips(2),
+    name = "i = 1, 4 < 7")
 
 # The trip count is known only at run time: x > 0.1 holds twice for these inputs.
 halving(bound) = """(%0: f64[], %1: f64[]) {
@@ -30,11 +34,14 @@ halving(bound) = """(%0: f64[], %1: f64[]) {
   %3: f64[] = sin %2
   return %3
 }"""
-check(halving(5), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),), name = "at most five trips, two taken")
-check(halving(2), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),), name = "at most two trips, two taken")
+check(halving(5), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
+    name = "at most five trips, two taken")
+check(halving(2), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
+    name = "at most two trips, two taken")
 
 # Reverse mode of a loop whose trips are counted while it runs (rules/passes.jl).
-check(halving("none"), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),), name = "any number of trips")
+check(halving("none"), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
+    name = "any number of trips")
 
 @testset "trip counts" begin
     trips(text) = JaxprAD.trip_count(program(text).equations[1])

@@ -1,10 +1,14 @@
-# The checks that every rule must pass. Each is a predicate, so that a deliberately wrong rule can be shown to fail it
-# (`harness_test.jl`); `check` runs them all on one Program.
+# The checks that every rule must pass. Each is a predicate, so that a deliberately wrong rule can
+# be shown to fail it (`harness_test.jl`); `check` runs them all on one Program.
 
 using JaxprAD, Test, Random
-import JaxprAD: Program, parse_program, typecheck, jvp, linearize, vjp, program_text, isinexact, dtype, aval
+import JaxprAD:
+    Program, parse_program, typecheck, jvp, linearize, vjp, program_text, isinexact,
+    dtype, aval
 
-"A Program from its signature and body: `program(\"(%0: f64[3]) { %1: f64[3] = sin %0 return %1 }\")`."
+"""
+A Program from its signature and body: `program(\"(%0: f64[3]) { %1: f64[3] = sin
+%0 return %1 }\")`."""
 program(text) = parse_program(startswith(text, "pybridge") ? text : "pybridge 1\nprogram f" * text)
 
 "JaxprAD's primitives, without those that tests define."
@@ -13,23 +17,35 @@ const OWN_PRIMITIVES = collect(values(JaxprAD.PRIMITIVES))
 name_of(e::JaxprAD.Equation) = JaxprAD.name(e.op)
 
 "Random numbers that depend on the test's name alone."
-seeded(name) = MersenneTwister(foldl((h, c) -> 0x01000193 * (h ⊻ UInt32(c)), name; init = 0x811c9dc5))
+seeded(name) =
+    MersenneTwister(foldl((h, c) -> 0x01000193 * (h ⊻ UInt32(c)), name; init = 0x811c9dc5))
 
-"A standard normal array for a type of the Program; `shape` is the Program's, so the dimensions are reversed."
-normal(rng, ::Type{T}, shape = Int[]) where {T<:Union{Float32,Float64}} = randn(rng, T, reverse(Tuple(shape))...) |> asarray
-normal(rng, ::Type{T}, shape = Int[]) where {T<:AbstractFloat} = T.(normal(rng, Float32, shape)) |> asarray
-normal(rng, ::Type{Complex{T}}, shape = Int[]) where {T} = complex.(normal(rng, T, shape), normal(rng, T, shape)) |> asarray
+"""
+A standard normal array for a type of the Program; `shape` is the Program's, so the
+dimensions are reversed."""
+normal(rng, ::Type{T}, shape = Int[]) where {T<:Union{Float32,Float64}} =
+    randn(rng, T, reverse(Tuple(shape))...) |> asarray
+normal(rng, ::Type{T}, shape = Int[]) where {T<:AbstractFloat} =
+    T.(normal(rng, Float32, shape)) |> asarray
+normal(rng, ::Type{Complex{T}}, shape = Int[]) where {T} =
+    complex.(normal(rng, T, shape), normal(rng, T, shape)) |> asarray
 asarray(x::AbstractArray) = x
 asarray(x::Number) = fill(x)
-"Numbers far apart in random order, so that neighbouring inputs have the same order and the same extrema."
+"""
+Numbers far apart in random order, so that neighbouring inputs have the same order and
+the same extrema."""
 spaced(rng, size...) = reshape(shuffle(rng, collect(range(-2.0, 2.0; length = prod(size)))), size)
 like(rng, x::AbstractArray) = normal(rng, eltype(x), reverse(size(x)))
 
-"A row-major array written in the Program's order: `rowmajor([1 2; 3 4])` is the 2×2 array with those rows."
+"""
+A row-major array written in the Program's order: `rowmajor([1 2; 3 4])` is the 2×2
+array with those rows."""
 rowmajor(x::AbstractArray) = permutedims(x, ndims(x):-1:1)
 rowmajor(x::AbstractVector) = x
 
-"Processor time that `f()` takes at best, in seconds: other processes do not count, and a collection more or less hardly does."
+"""
+Processor time that `f()` takes at best, in seconds: other processes do not count, and a collection
+more or less hardly does."""
 function least_seconds(f)
     clock() = ccall(:clock, Clong, ()) / 1e6
     minimum((start = clock(); f(); clock() - start) for _ in 1:4)
@@ -38,29 +54,40 @@ end
 run(p::Program, x) = JaxprAD.evaluate(p, collect(Any, x))
 
 # A tangent space element is a vector of arrays.
-move(x, h, ẋ) = Any[v isa Nothing ? a : convert(typeof(a), asarray(a .+ eltype(a)(h) .* v)) for (a, v) in zip(x, ẋ)]
+move(x, h, ẋ) =
+    Any[
+        v isa Nothing ? a : convert(typeof(a), asarray(a .+ eltype(a)(h) .* v))
+        for (a, v) in zip(x, ẋ)
+    ]
 inexact_only(xs) = Any[x for x in xs if isinexact(eltype(x))]
 wide(x) = asarray(map(v -> v isa Complex ? ComplexF64(v) : Float64(v), x))
 largest(xs) = reduce(max, xs; init = 0.0)       # `maximum` of nothing needs Julia 1.6
 magnitude(xs) = largest(Float64[largest(abs.(wide(x))) for x in xs])
 difference(a, b) = Any[wide(x) .- wide(y) for (x, y) in zip(a, b)]
-"Transposition does not conjugate, and primitives such as `real` are only real-linear: the pairing is Re Σ ab."
+"""
+Transposition does not conjugate, and primitives such as `real` are only real-linear: the
+pairing is Re Σ ab."""
 pairing(a, b) = sum(Float64[real(sum(wide(x) .* wide(y))) for (x, y) in zip(a, b)])
 
-"The largest error relative to the largest entry (absolutely below 1); a NaN on one side only is infinite."
+"""
+The largest error relative to the largest entry (absolutely below 1); a NaN on one side
+only is infinite."""
 function relative_error(a, b)
     length(a) == length(b) && all(size(x) == size(y) for (x, y) in zip(a, b)) || return Inf
     worst = 0.0
     for (x, y) in zip(a, b)
         scale = max(1.0, magnitude(Any[filter(isfinite, vec(wide(y)))]))
         for (u, v) in zip(wide(x), wide(y))
-            isequal(u, v) || (isnan(u) && isnan(v)) || u == v || (worst = max(worst, isfinite(u) && isfinite(v) ? abs(u - v) / scale : Inf))
+            isequal(u, v) || (isnan(u) && isnan(v)) || u == v ||
+                (worst = max(worst, isfinite(u) && isfinite(v) ? abs(u - v) / scale : Inf))
         end
     end
     worst
 end
 
-"A Program with the types and inputs that a check works on: x, the active inputs, tangents for them."
+"""
+A Program with the types and inputs that a check works on: x, the active inputs,
+tangents for them."""
 struct Case
     program::Program
     x::Vector{Any}
@@ -71,7 +98,11 @@ end
 function Case(text::AbstractString, x...; active = nothing, name = text, tolerance = nothing)
     p, x = program(text), collect(Any, map(asarray, x))
     act = active === nothing ? Bool[isinexact(dtype(v)) for v in p.inputs] : collect(Bool, active)
-    precision = max(eps(), largest(Float64[eps(JaxprAD.real_dtype(dtype(v))) for v in p.inputs if isinexact(dtype(v))]))
+    precision = max(eps(),
+        largest(
+            Float64[eps(JaxprAD.real_dtype(dtype(v)))
+                    for v in p.inputs if isinexact(dtype(v))]
+        ))
     Case(p, x, act, seeded(name), something(tolerance, precision^0.6))
 end
 tangents(c::Case) = Any[a ? like(c.rng, x) : nothing for (a, x) in zip(c.active, c.x)]
@@ -88,15 +119,25 @@ end
 
 "Central differences of `f` at `x` along `ẋ`, for a sweep of steps."
 steps = 2.0 .^ (-6:-2:-22)
-differences(f, x, ẋ) = [Any[wide(d) ./ 2h for d in difference(f(move(x, h, ẋ)), f(move(x, -h, ẋ)))] for h in steps]
+differences(f, x, ẋ) =
+    [Any[wide(d) ./ 2h for d in difference(f(move(x, h, ẋ)), f(move(x, -h, ẋ)))] for h in steps]
 
-"The result has the declared types, equals the reference, is the same on a second call, and the inputs are untouched."
+"""
+The result has the declared types, equals the reference, is the same on a second call, and the
+inputs are untouched."""
 function value_agrees(c::Case, reference)
     before = deepcopy(c.x)
     y = run(c.program, c.x)
-    typed = all(eltype(v) === dtype(a) && [reverse(size(v))...] == aval(a).shape for (v, a) in zip(y, c.program.outputs) if all(d -> d isa Int, aval(a).shape))
+    typed = all(
+        eltype(v) === dtype(a) && [reverse(size(v))...] == aval(a).shape
+        for (v, a) in zip(y, c.program.outputs) if all(d -> d isa Int, aval(a).shape)
+    )
     wellformed(c.program) && typed && isequal(before, c.x) && isequal(y, run(c.program, c.x)) &&
-        (reference === nothing || relative_error(y, Any[asarray(r) for r in reference(c.x...)]) <= max(c.tolerance^1.4, 4eps()))
+        (
+            reference === nothing ||
+            relative_error(y, Any[asarray(r) for r in reference(c.x...)]) <=
+            max(c.tolerance^1.4, 4eps())
+        )
 end
 
 push_forward(c::Case, ẋ) = begin
@@ -110,7 +151,8 @@ function jvp_agrees(c::Case)
     ẋ = tangents(c)
     typed, y, ẏ = push_forward(c, ẋ)
     estimates = differences(x -> inexact_only(run(c.program, x)), c.x, ẋ)
-    typed && relative_error(y, run(c.program, c.x)) == 0 && minimum(relative_error(ẏ, e) for e in estimates) <= c.tolerance
+    typed && relative_error(y, run(c.program, c.x)) == 0 &&
+        minimum(relative_error(ẏ, e) for e in estimates) <= c.tolerance
 end
 
 "The tangent map is additive and homogeneous."
@@ -153,10 +195,13 @@ function linearize_agrees(c::Case)
     for (v, has) in zip(y, l.hastangent)
         isinexact(eltype(v)) && push!(full, has ? popfirst!(rest) : zero(v))
     end
-    wellformed(l.known) && wellformed(l.linear) && relative_error(known[1:m], y) == 0 && relative_error(full, ẏ) <= c.tolerance^1.4
+    wellformed(l.known) && wellformed(l.linear) && relative_error(known[1:m], y) == 0 &&
+        relative_error(full, ẏ) <= c.tolerance^1.4
 end
 
-"⟨ȳ, L ẋ⟩ = ⟨Lᵀ ȳ, ẋ⟩ for the linear part, where L ẋ is measured by finite differences of the Program itself."
+"""
+⟨ȳ, L ẋ⟩ = ⟨Lᵀ ȳ, ẋ⟩ for the linear part, where L ẋ is measured by finite differences of
+the Program itself."""
 function transpose_agrees(c::Case)
     l = linearize(c.program, c.active)
     known = run(l.known, c.x)
@@ -167,11 +212,15 @@ function transpose_agrees(c::Case)
     ȳ = Any[like(c.rng, v) for (v, has) in zip(known, l.hastangent) if has]
     x̄ = run(t, vcat(residuals, ȳ))
     measure(x) = Any[v for (v, has) in zip(run(c.program, x), l.hastangent) if has]
-    wellformed(t) && pairings_agree(c, [pairing(ȳ, d) for d in differences(measure, c.x, ẋ)], pairing(x̄, only_active(c, ẋ)))
+    wellformed(t) &&
+        pairings_agree(c, [pairing(ȳ, d) for d in differences(measure, c.x, ẋ)],
+            pairing(x̄, only_active(c, ẋ)))
 end
 
 "The best estimate of a sweep agrees with the number."
-pairings_agree(c, estimates, exact) = minimum(abs(e - exact) for e in estimates) <= c.tolerance * max(1.0, abs(exact), largest(abs.(filter(isfinite, estimates))))
+pairings_agree(c, estimates, exact) =
+    minimum(abs(e - exact) for e in estimates) <=
+    c.tolerance * max(1.0, abs(exact), largest(abs.(filter(isfinite, estimates))))
 
 "vjp pairs with finite differences of the Program."
 function vjp_agrees(c::Case)
@@ -182,25 +231,33 @@ function vjp_agrees(c::Case)
     wellformed(v) && pairings_agree(c, estimates, pairing(x̄, only_active(c, ẋ)))
 end
 
-"The derivative Program of the vjp, as a Case of its own: at (x, ȳ), with the same active inputs and ȳ."
+"""
+The derivative Program of the vjp, as a Case of its own: at (x, ȳ), with the same
+active inputs and ȳ."""
 function reverse_case(c::Case)
     ȳ = cotangents(c)
-    Case(typecheck(vjp(c.program, c.active)), vcat(c.x, ȳ), vcat(c.active, trues(length(ȳ))), c.rng, 10c.tolerance)
+    Case(typecheck(vjp(c.program, c.active)), vcat(c.x, ȳ), vcat(c.active, trues(length(ȳ))), c.rng,
+        10c.tolerance)
 end
-"Second order: the vjp's own jvp and vjp are those of the vjp (reverse over reverse, forward over reverse)."
+"""
+Second order: the vjp's own jvp and vjp are those of the vjp (reverse over reverse,
+forward over reverse)."""
 second_order_agrees(c::Case) = (r = reverse_case(c); jvp_agrees(r) && vjp_agrees(r))
 
 include("native.jl")
 include("objects.jl")
 
-const CHECKS = [jvp_agrees, jvp_is_linear, taylor_agrees, linearize_agrees, transpose_agrees, vjp_agrees, second_order_agrees]
+const CHECKS = [jvp_agrees, jvp_is_linear, taylor_agrees, linearize_agrees, transpose_agrees,
+    vjp_agrees, second_order_agrees]
 
 """
     check(text, x...; reference, active, tolerance, second = true)
 
-Every check on one Program, and that its native code computes the same. `reference(x...)` gives the tuple of expected results by other means. `active` marks the inputs to
-differentiate (all inexact ones). `second = false` leaves out second order, for primitives whose derivative has none."""
-function check(text, x...; reference = nothing, active = nothing, tolerance = nothing, second = true, name = text)
+Every check on one Program, and that its native code computes the same. `reference(x...)` gives the
+tuple of expected results by other means. `active` marks the inputs to differentiate (all inexact
+ones). `second = false` leaves out second order, for primitives whose derivative has none."""
+function check(text, x...; reference = nothing, active = nothing, tolerance = nothing,
+    second = true, name = text)
     c = Case(text, x...; active = active, name = name, tolerance = tolerance)
     @testset "$name" begin
         @test value_agrees(c, reference)
@@ -221,10 +278,11 @@ check_value(text, reference, x...) = @testset "$text" begin
 end
 
 "An ill-typed Program is refused."
-refuses(text) = try
-    typecheck(program(text))
-    false
-catch e
-    e isa JaxprAD.ProgramTypeError || rethrow()
-    true
-end
+refuses(text) =
+    try
+        typecheck(program(text))
+        false
+    catch e
+        e isa JaxprAD.ProgramTypeError || rethrow()
+        true
+    end

@@ -7,7 +7,8 @@ if !haskey(PRIMITIVES, :wrong_sin)
     unary(:shifted_sin, sin; tangents = ((t, y, x) -> t * cos(x) + 1,))
     unary(:wrong_cos, cos; tangents = ((t, y, x) -> -3 * (t * sin(x)),))
     unary(:wrong_twice, sin; tangents = ((t, y, x) -> t * apply(:wrong_cos, x),))
-    unary(:wrong_neg, -; tangents = ((t, y, x) -> apply(:wrong_neg, t),), transpose = (ȳ, x) -> (3 * -ȳ,))
+    unary(:wrong_neg, -; tangents = ((t, y, x) -> apply(:wrong_neg, t),),
+        transpose = (ȳ, x) -> (3 * -ȳ,))
     unary(:wrong_neg_tangent, -; tangents = ((t, y, x) -> -3 * t,), transpose = (ȳ, x) -> (-ȳ,))
 end
 

@@ -1,6 +1,6 @@
-# Our end of the bridge inside Julia: loads a package that has `serve` and `cancel_address`, and calls them.
-# Included into a module of our own, never into Main. Nothing here throws: an answer is "ok\n..." or
-# "error\nKIND\nMESSAGE\n-----\nTRACE".
+# Our end of the bridge inside Julia: loads a package that has `serve` and `cancel_address`, and
+# calls them. Included into a module of our own, never into Main. Nothing here throws: an answer is
+# "ok\n..." or "error\nKIND\nMESSAGE\n-----\nTRACE".
 
 const SERVE = Ref{Any}()
 const STACK = 256 << 20  # bytes, taken from the system only as far as they are used
@@ -9,36 +9,44 @@ const STACK = 256 << 20  # bytes, taken from the system only as far as they are 
 function depot()::String
     folder = joinpath(isempty(DEPOT_PATH) ? "" : first(DEPOT_PATH), "compiled")
     try
-        isempty(DEPOT_PATH) || (mkpath(folder); mktemp((_, _) -> nothing, folder); return first(DEPOT_PATH))
+        isempty(DEPOT_PATH) ||
+            (mkpath(folder); mktemp((_, _) -> nothing, folder); return first(DEPOT_PATH))
     catch
     end
     pushfirst!(DEPOT_PATH, mktempdir())
     first(DEPOT_PATH)
 end
 
-"The folder into which loading the package writes what only one process at a time may write, or nothing: Julia guards it itself since 1.10."
+"""
+The folder into which loading the package writes what only one process at a time may write, or
+nothing: Julia guards it itself since 1.10."""
 function unguarded(name::String)::String
     writes = depot()
-    isloaded = any(id -> id.name == name, keys(Base.loaded_modules))     # a part of the system image
-    VERSION >= v"1.10" || isloaded ? "" : joinpath(writes, "compiled", "v$(VERSION.major).$(VERSION.minor)")
+    # a part of the system image
+    isloaded = any(id -> id.name == name, keys(Base.loaded_modules))
+    VERSION >= v"1.10" || isloaded ? "" :
+    joinpath(writes, "compiled", "v$(VERSION.major).$(VERSION.minor)")
 end
 
-load(name::String, folder::String)::String = answer() do
-    # The folder goes to the end, where it is only a place to find the package: in front it would
-    # become the active project, which Pkg writes to and on which precompiled files depend.
-    folder in LOAD_PATH || push!(LOAD_PATH, folder)
-    package = Base.identify_package(name)
-    package === nothing && error("no package $name in $folder")
-    Base.require(package)
-    loaded = Base.root_module(package)
-    SERVE[] = loaded.serve
-    string("ok\n", Base.invokelatest(loaded.cancel_address)::UInt64, "\n", something(Base.pathof(loaded), folder))
-end
+load(name::String, folder::String)::String =
+    answer() do
+        # The folder goes to the end, where it is only a place to find the package: in front it
+        # would become the active project, which Pkg writes to and on which precompiled files
+        # depend.
+        folder in LOAD_PATH || push!(LOAD_PATH, folder)
+        package = Base.identify_package(name)
+        package === nothing && error("no package $name in $folder")
+        Base.require(package)
+        loaded = Base.root_module(package)
+        SERVE[] = loaded.serve
+        string("ok\n", Base.invokelatest(loaded.cancel_address)::UInt64, "\n",
+            something(Base.pathof(loaded), folder))
+    end
 
 serve(message::String)::String = answer(() -> Base.invokelatest(SERVE[], message)::String)
 
-# On a task, for its own large stack: recursion that runs away is then an error and not the end of the
-# process, whatever stack the thread has. It also keeps Python's frames out of the stack traces.
+# On a task, for its own large stack: recursion that runs away is then an error and not the end of
+# the process, whatever stack the thread has. It also keeps Python's frames out of the stack traces.
 function answer(work)::String
     task = Task(() -> guarded(work), STACK)
     yield(task)
@@ -50,6 +58,7 @@ function guarded(work)::String
         work()
     catch problem
         trace = sprint(Base.show_backtrace, catch_backtrace())
-        string("error\n", nameof(typeof(problem)), "\n", sprint(showerror, problem), "\n-----\n", trace)
+        string("error\n", nameof(typeof(problem)), "\n", sprint(showerror, problem),
+            "\n-----\n", trace)
     end
 end

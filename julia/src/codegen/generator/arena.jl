@@ -1,4 +1,5 @@
-# The workspace: one block of memory a kernel, its parts given out at compile time and reused once free.
+# The workspace: one block of memory a kernel, its parts given out at compile time
+# and reused once free.
 
 const ALIGNMENT = 64
 

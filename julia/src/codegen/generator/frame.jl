@@ -17,7 +17,8 @@ struct Frame
     donatable::VarSet                   # the operands whose memory nobody reads after it
     plan::Plan
 end
-Frame(g::Generator, plan::Plan) = Frame(g, IdDict(), IdDict(), IdDict(), IdDict(), IdDict(), Ref(0), VarSet(), plan)
+Frame(g::Generator, plan::Plan) =
+    Frame(g, IdDict(), IdDict(), IdDict(), IdDict(), IdDict(), Ref(0), VarSet(), plan)
 
 storage(s::Frame, v::Var) = s.storages[v]
 isinmemory(s::Frame, v::Var) = get(s.storages, v, nothing) isa Memory
@@ -55,7 +56,8 @@ scalar(s::Frame, v::Var) = scalar(s, storage(s, v), v)
 scalar(s::Frame, r::Register, v) = r.symbol
 
 "An operand's memory; a rank-0 one is written there first."
-memory_of(s::Frame, a::Atom) = a isa Var && storage(s, a) isa Memory ? storage(s, a) : spilled!(s, a)
+memory_of(s::Frame, a::Atom) =
+    a isa Var && storage(s, a) isa Memory ? storage(s, a) : spilled!(s, a)
 function spilled!(s::Frame, a::Atom)
     v = Var(aval(a))
     s.last[v] = s.now[]

@@ -11,7 +11,8 @@ mutable struct Generator
     notes::Notes
 end
 Generator(results; target = KernelTarget(), notes = NoNotes()) =
-    Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(), !splits_work(target), results, false, target, notes)
+    Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(),
+        !splits_work(target), results, false, target, notes)
 
 const WORKSPACE = :workspace
 
@@ -60,13 +61,15 @@ end
 function pointer_at!(g::Generator, T::DataType, part::Part)
     local!(g, Ptr{T}, workspace_pointer(g.target, g, T, first(part)))
 end
-workspace_pointer(::Target, g::Generator, ::Type{T}, offset::Int) where {T} = :($(as_pointer)($T, $WORKSPACE, $offset))
+workspace_pointer(::Target, g::Generator, ::Type{T}, offset::Int) where {T} =
+    :($(as_pointer)($T, $WORKSPACE, $offset))
 as_pointer(::Type{T}, base::Ptr{UInt8}, offset::Int) where {T} = convert(Ptr{T}, base + offset)
 
 # XLA_FFI_Buffer: struct_size, extension, dtype, then the data.
 const DATA_OFFSET = 24
 "The elements of buffer `k` of a list of XLA's."
-buffer_data(::Type{T}, list::Ptr{Ptr{Cvoid}}, k::Int) where {T} = unsafe_load(Ptr{Ptr{T}}(unsafe_load(list, k) + DATA_OFFSET))
+buffer_data(::Type{T}, list::Ptr{Ptr{Cvoid}}, k::Int) where {T} =
+    unsafe_load(Ptr{Ptr{T}}(unsafe_load(list, k) + DATA_OFFSET))
 
 "Writes that memory ran out; the kernel goes on to its end."
 function fail!(g::Generator)
@@ -76,7 +79,9 @@ function fail!(g::Generator)
 end
 const STATUS, OUT_OF_MEMORY = :status, Cint(1)
 
-"A stretch of code run once for each value of `index` in 0 … chunks - 1, in any order and on several threads."
+"""
+A stretch of code run once for each value of `index` in 0 … chunks - 1, in any order and
+on several threads."""
 struct Parallel
     index::Symbol
     chunks::Int

@@ -3,7 +3,9 @@
 abstract type Notes end
 "Nothing is noted: nobody asks."
 struct NoNotes <: Notes end
-"What was made, in order, each with how deeply its Program is nested: a `Plan`, its stages, their `LoopNote`s."
+"""
+What was made, in order, each with how deeply its Program is nested: a `Plan`, its stages,
+their `LoopNote`s."""
 mutable struct PlanNotes <: Notes
     depth::Int
     entries::Vector{Tuple{Int,Any}}

@@ -4,7 +4,8 @@
 Where a variable's value is while a kernel runs.
 
 - `Register`: rank 0, in a local variable.
-- `Memory`: row-major at the pointer that a local variable (`Ptr{T}`) holds; `owned` when the kernel may overwrite it after its last use.
+- `Memory`: row-major at the pointer that a local variable (`Ptr{T}`) holds; `owned` when the kernel
+  may overwrite it after its last use.
 - `Virtual`: nowhere; each element is computed where it is read.
 """
 abstract type Storage end

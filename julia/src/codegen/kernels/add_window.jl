@@ -1,9 +1,11 @@
-# add_window: the small array is added to its part of the large one, in place where nobody else needs that.
+# add_window: the small array is added to its part of the large one, in place where
+# nobody else needs that.
 
 function emit_step!(op::AddWindow, s::Frame, e)
     x, u, v = e.inputs[1], e.inputs[2], e.outputs[1]
     m, strides = donated_memory!(s, v, x), row_strides(sizes(v))
     n = sizes(u)
     at = Affine(copy(strides), sum(strides .* e[:start]), [])
-    emit_nest!(s, n, Store[], [Reduce(u, primitive(:reduce_sum), dtype(v), falses(length(n)), m.pointer, at, :none)])
+    emit_nest!(s, n, Store[],
+        [Reduce(u, primitive(:reduce_sum), dtype(v), falses(length(n)), m.pointer, at, :none)])
 end

@@ -15,7 +15,8 @@ function emit_step!(::BitcastConvertType, s::Frame, e)
     x, v = e.inputs[1], e.outputs[1]
     if isscalar(x)
         m = memory!(s, v)
-        return emit_code!(s.generator, :($(unsafe_store!)($(cast_pointer!(s, m, dtype(x))), $(scalar(s, x)))))
+        return emit_code!(s.generator,
+            :($(unsafe_store!)($(cast_pointer!(s, m, dtype(x))), $(scalar(s, x)))))
     end
     m = memory_of(s, x)
     pointer = cast_pointer!(s, m, dtype(v))
@@ -23,4 +24,5 @@ function emit_step!(::BitcastConvertType, s::Frame, e)
     share_memory!(s, v, x)
     s.storages[v] = Memory(pointer, aval(v), m.owned)
 end
-cast_pointer!(s::Frame, m::Memory, T) = local!(s.generator, Ptr{T}, :(convert($(Ptr{T}), $(m.pointer))))
+cast_pointer!(s::Frame, m::Memory, T) =
+    local!(s.generator, Ptr{T}, :(convert($(Ptr{T}), $(m.pointer))))

@@ -20,7 +20,8 @@ end
 
 function start_carry!(s::Frame, v::Var, initial::Atom, trips; in_place = false, loop = nothing)
     g = s.generator
-    isscalar(v) && return Carry(Register(local!(g, dtype(v), scalar(s, initial))), nothing, nothing, nothing)
+    isscalar(v) &&
+        return Carry(Register(local!(g, dtype(v), scalar(s, initial))), nothing, nothing, nothing)
     left = loop === nothing ? nothing : donated_initial(s, loop, initial)
     stays = left !== nothing && !haskey(s.targets, v)
     stays && share_memory!(s, v, initial)
@@ -40,7 +41,8 @@ end
 
 "The memory of an operand that nobody reads any more once a loop has started from it."
 function donated_initial(s::Frame, loop::Equation, a::Atom)
-    a isa Var && isinmemory(s, a) && count(b -> b === a, loop.inputs) == 1 && is_read_last(s, a) ? storage(s, a) : nothing
+    a isa Var && isinmemory(s, a) && count(b -> b === a, loop.inputs) == 1 && is_read_last(s, a) ?
+    storage(s, a) : nothing
 end
 
 "After a trip: the results become the carried values."
@@ -67,7 +69,9 @@ function finish_carry!(s::Frame, v::Var, c::Carry)
     g = s.generator
     body = block(g) do
         vector_loop!(g, size_of(shape(v))) do i
-            emit_code!(g, :($(unsafe_store!)($(c.home.pointer), $(unsafe_load)($(c.now.pointer), $i + 1), $i + 1)))
+            emit_code!(g,
+                :($(unsafe_store!)($(c.home.pointer), $(unsafe_load)($(c.now.pointer), $i + 1),
+                    $i + 1)))
         end
     end
     emit_code!(g, Expr(:if, :($(c.now.pointer) !== $(c.home.pointer)), body))
@@ -81,7 +85,9 @@ function shared(s::Frame, v::Var)
     x isa Memory ? Memory(x.pointer, x.type, false) : x
 end
 
-"Writes a body of a loop with these carries among its inputs, the results of the other kind into `targets`."
+"""
+Writes a body of a loop with these carries among its inputs, the results of the other
+kind into `targets`."""
 function emit_body!(g::Generator, body::Program, inputs, carries, targets; plan_ = plan(body))
     wanted = Any[c.next for c in carries]
     results = emit_program!(g, body, inputs, vcat(wanted, targets); plan_ = plan_)
@@ -101,16 +107,23 @@ function emit_step!(::Scan, s::Frame, e)
     fixed = Storage[shared(s, a) for a in consts]
     plan_ = plan(body)
     old = operand_parts(e.attrs, body.inputs)[2]
-    carries = Carry[start_carry!(s, v, a, n; in_place = reuses_memory(g.target) && updates_in_place(body, plan_, u, y), loop = e)
-                    for (v, a, u, y) in zip(kept, carry, old, body.outputs)]
+    carries =
+        Carry[
+            start_carry!(s, v, a, n;
+                in_place = reuses_memory(g.target) && updates_in_place(body, plan_, u, y), loop = e
+            )
+            for (v, a, u, y) in zip(kept, carry, old, body.outputs)
+        ]
     sinks = Memory[memory!(s, v) for v in stacks]
     n == 0 || counted_loop!(g, n; backwards = e[:reverse]) do t
         slices = Storage[slice!(g, m, t) for m in sources]
         places = Memory[slice_memory!(g, m, t) for m in sinks]
         targets = Any[isempty(m.type.shape) ? nothing : m for m in places]
-        next, ys = emit_body!(g, body, vcat(fixed, Storage[c.now for c in carries], slices), carries, targets; plan_ = plan_)
+        next, ys = emit_body!(g, body, vcat(fixed, Storage[c.now for c in carries], slices),
+            carries, targets; plan_ = plan_)
         for (y, m) in zip(ys, places)
-            isempty(m.type.shape) && emit_code!(g, :($(unsafe_store!)($(m.pointer), $(y isa Register ? y.symbol : y))))
+            isempty(m.type.shape) &&
+                emit_code!(g, :($(unsafe_store!)($(m.pointer), $(y isa Register ? y.symbol : y))))
         end
         advance_carries!(g, carries, next)
     end
@@ -119,17 +132,24 @@ end
 
 function slice!(g::Generator, m::Memory, t)
     part = slice_memory!(g, Memory(m.pointer, m.type, false), t)
-    isempty(part.type.shape) ? Register(local!(g, part.type.dtype, :($(unsafe_load)($(part.pointer))))) : part
+    isempty(part.type.shape) ?
+    Register(local!(g, part.type.dtype, :($(unsafe_load)($(part.pointer))))) : part
 end
 
 function emit_step!(::While, s::Frame, e)
     g = s.generator
     cond_consts, body_consts, carry = loop_parts(e.attrs, e.inputs)
-    fixed_cond, fixed_body = Storage[shared(s, a) for a in cond_consts], Storage[shared(s, a) for a in body_consts]
+    fixed_cond, fixed_body = (Storage[shared(s, a) for a in cond_consts],
+        Storage[shared(s, a) for a in body_consts])
     plan_ = plan(e[:body])
     old = e[:body].inputs[e[:body_consts]+1:end]
-    carries = Carry[start_carry!(s, v, a, 0; in_place = reuses_memory(g.target) && updates_in_place(e[:body], plan_, u, y), loop = e)
-                    for (v, a, u, y) in zip(e.outputs, carry, old, e[:body].outputs)]
+    carries =
+        Carry[
+            start_carry!(s, v, a, 0;
+                in_place = reuses_memory(g.target) && updates_in_place(e[:body], plan_, u, y),
+                loop = e)
+            for (v, a, u, y) in zip(e.outputs, carry, old, e[:body].outputs)
+        ]
     loop!(g, true) do
         now = Storage[c.now for c in carries]
         goes_on = emit_program!(g, e[:cond], vcat(fixed_cond, map(unowned, now)), Any[nothing])[1]
@@ -145,7 +165,8 @@ unowned(r::Register) = r
 function emit_step!(::Cond, s::Frame, e)
     g, branches = s.generator, e[:branches]
     inputs = Storage[shared(s, a) for a in e.inputs[2:end]]
-    results = Any[isscalar(v) ? local!(g, dtype(v), zero(dtype(v))) : memory!(s, v) for v in e.outputs]
+    results = Any[isscalar(v) ? local!(g, dtype(v), zero(dtype(v))) : memory!(s, v)
+        for v in e.outputs]
     targets = Any[r isa Memory ? r : nothing for r in results]
     bodies = map(branches) do body
         block(g) do

@@ -14,25 +14,33 @@ function conv_layout(e)
     space, s = Routines.Axis[], slide(e.attrs, shape(w))
     for k in 1:length(lhs)-2
         (n, x_step), (m, y_step) = at(x, lhs[k+2]), at(v, out[k+2])
-        push!(space, Routines.Axis(m, Int(s.window[k]), n, s.strides[k], s.dilation[k], s.base[k], Int(s.low[k]), y_step, x_step))
+        push!(
+            space,
+            Routines.Axis(m, Int(s.window[k]), n, s.strides[k], s.dilation[k], s.base[k],
+                Int(s.low[k]), y_step, x_step)
+        )
     end
     w_space = Tuple(Int[at(w, axis)[2] for axis in rhs[3:end]])
-    Routines.Layout(Tuple(space), w_space, (batch, x_batch, y_batch), (groups, x_group, each * w_made, each * y_made),
-                    (taken, x_features, w_features), (each, w_made, y_made))
+    Routines.Layout(Tuple(space), w_space, (batch, x_batch, y_batch),
+        (groups, x_group, each * w_made, each * y_made), (taken, x_features, w_features),
+        (each, w_made, y_made))
 end
 
 function emit_step!(::Convolution, s::Frame, e)
     x, w, v = e.inputs..., e.outputs[1]
     A = accumulator(dtype(v) === Bool ? Int : promote_type(dtype(v), dtype(x)))
     from = memory_of(s, x).pointer
-    planned = A === dtype(v) === dtype(x) && !any(==(0), sizes(v)) && !any(==(0), sizes(w)) ? planned_products(s, e, A) : nothing
+    planned =
+        A === dtype(v) === dtype(x) && !any(==(0), sizes(v)) && !any(==(0), sizes(w)) ?
+        planned_products(s, e, A) : nothing
     planned === nothing || return with_weights(s, w, planned.w) do weights
         convolve!(planned.plan, s, memory!(s, v), from, weights, planned.layout)
     end
     l, weights = conv_layout(e), memory_of(s, w).pointer
     in_accumulators!(s, v, A) do m
         fill_memory!(s, m, zero(A))
-        any(==(0), sizes(v)) || any(==(0), sizes(w)) || call!(s, Routines.convolve!, m.pointer, from, weights, l, along_features(l))
+        any(==(0), sizes(v)) || any(==(0), sizes(w)) ||
+            call!(s, Routines.convolve!, m.pointer, from, weights, l, along_features(l))
     end
 end
 
@@ -57,16 +65,19 @@ end
 function with_made_together(s::Frame, e)
     made, taken, space = e[:rhs_spec][1], e[:rhs_spec][2], e[:rhs_spec][3:end]
     n, by_features = length(space), inner_of(conv_layout(e)) isa Routines.FeaturesInner
-    moved = virtual!(s, :transpose, e.inputs[2]; perm = by_features ? vcat(space, taken, made) : vcat(taken, space, made))
+    moved = virtual!(s, :transpose, e.inputs[2];
+        perm = by_features ? vcat(space, taken, made) : vcat(taken, space, made))
     spec = by_features ? vcat(n + 1, n, 0:n-1) : vcat(n + 1, 0, 1:n)
-    with(e; inputs = Atom[e.inputs[1], moved], attrs = Attributes(k => k === :rhs_spec ? spec : value for (k, value) in e.attrs))
+    with(e; inputs = Atom[e.inputs[1], moved],
+        attrs = Attributes(k => k === :rhs_spec ? spec : value for (k, value) in e.attrs))
 end
 
 "`f(pointer)` writes code that reads weights where they are, or rearranged in the workspace."
-with_weights(f, s::Frame, w::Atom, wanted::Atom) = w === wanted ? f(memory_of(s, w).pointer) : with_memory(s, aval(wanted)) do m
-    copy_elements!(s, m, wanted)
-    f(m.pointer)
-end
+with_weights(f, s::Frame, w::Atom, wanted::Atom) =
+    w === wanted ? f(memory_of(s, w).pointer) : with_memory(s, aval(wanted)) do m
+        copy_elements!(s, m, wanted)
+        f(m.pointer)
+    end
 
 # ---- as products of tiles
 
@@ -102,8 +113,10 @@ function convolve!(p::TilePlan, s::Frame, m::Memory, from, weights, l)
     last_ = p.inner isa Routines.FeaturesInner ? l.batch[1] : l.made[1]
     in_chunks(s, l, parts(p.inner, l, T), p.room * sizeof(T)) do area, k, chunks
         copy = local!(s.generator, Ptr{T}, :(convert($(Ptr{T}), $area)))
-        start, stop = (local!(s.generator, Int, :($(÷)($(*)($last_, $i), $chunks))) for i in (k, :($k + 1)))
-        call!(s, Routines.convolve_by_tiles!, p.inner, m.pointer, copy, from, weights, l, p.block, start, stop)
+        start, stop = (local!(s.generator, Int, :($(÷)($(*)($last_, $i), $chunks)))
+         for i in (k, :($k + 1)))
+        call!(s, Routines.convolve_by_tiles!, p.inner, m.pointer, copy, from, weights, l, p.block,
+            start, stop)
     end
 end
 
@@ -112,19 +125,27 @@ end
 the workspace."""
 function in_chunks(f, s::Frame, l, most, bytes)
     g = s.generator
-    work = l.batch[1] * l.groups[1] * l.made[1] * l.features[1] * prod(Int[a.window * a.places for a in l.space])
+    work =
+        l.batch[1] * l.groups[1] * l.made[1] * l.features[1] *
+        prod(Int[a.window * a.places for a in l.space])
     chunks = !g.threaded && work >= LARGE_PRODUCT ? min(most, Sys.CPU_THREADS) : 1
     each = cld(bytes, ALIGNMENT) * ALIGNMENT
     with_elements(s, UInt8, chunks * each) do scratch
         chunks == 1 && return f(scratch, 0, 1)
         chunk = fresh_symbol!(g, Int)
-        emit_code!(g, Parallel(chunk, chunks, threaded_block(() -> f(local!(g, Ptr{UInt8}, :($scratch + $chunk * $each)), chunk, chunks), g)))
+        emit_code!(g,
+            Parallel(chunk, chunks,
+                threaded_block(
+                    () ->
+                        f(local!(g, Ptr{UInt8}, :($scratch + $chunk * $each)), chunk, chunks), g)))
     end
 end
 
 # ---- as products by BLAS
 
-"The convolution as a product of matrices, or nothing where it is too small or its arrays do not lie so."
+"""
+The convolution as a product of matrices, or nothing where it is too small or its
+arrays do not lie so."""
 function image_plan(l, T)
     T <: LinearAlgebra.BlasFloat || return nothing
     made, w_made, y_made = l.made
@@ -135,15 +156,19 @@ function image_plan(l, T)
     made >= 4 && taken >= 4 && made * taken * rows > SMALL_PRODUCT || return nothing
     w_unit, y_unit = packed_step(counts, strides), packed_step(places, y_steps)
     (w_unit === nothing || y_unit === nothing) && return nothing
-    (w_unit == 1 || w_made == 1) && (y_unit == 1 || y_made == 1) && issorted(y_steps; rev = true) || return nothing
+    (w_unit == 1 || w_made == 1) && (y_unit == 1 || y_made == 1) && issorted(y_steps; rev = true) ||
+        return nothing
     steps = strides .÷ w_unit
     block = clamp(IMAGE_MATRIX ÷ (taken * (rows ÷ places[1])), 1, places[1])
     w_transposed, y_transposed = w_made != 1, y_made != 1
-    Routines.ImagePlan(taken, Tuple(steps[2:end]), steps[1], l.features[2] == 1 && l.features[1] > 1, w_transposed, w_transposed ? w_made : w_unit,
-                         y_transposed, y_transposed ? y_made : y_unit, block)
+    Routines.ImagePlan(taken, Tuple(steps[2:end]), steps[1],
+        l.features[2] == 1 && l.features[1] > 1, w_transposed, w_transposed ? w_made : w_unit,
+        y_transposed, y_transposed ? y_made : y_unit, block)
 end
 
-"The distance of neighbours if axes are packed in some order, so that they count as one; otherwise nothing."
+"""
+The distance of neighbours if axes are packed in some order, so that they count as one;
+otherwise nothing."""
 function packed_step(counts, strides)
     order = [k for k in sortperm(strides) if counts[k] > 1]
     isempty(order) && return 1
@@ -161,6 +186,7 @@ function convolve!(p::Routines.ImagePlan, s::Frame, m::Memory, from, weights, l)
     in_chunks(s, l, batch, Routines.FORTRAN_ARGUMENTS + n * sizeof(T)) do area, k, chunks
         matrix = local!(g, Ptr{T}, :(convert($(Ptr{T}), $area + $(Routines.FORTRAN_ARGUMENTS))))
         start, stop = (local!(g, Int, :($(÷)($(*)($batch, $i), $chunks))) for i in (k, :($k + 1)))
-        call!(s, Routines.convolve_by_products!, gemm_pointer(T), area, matrix, m.pointer, from, weights, l, p, start, stop)
+        call!(s, Routines.convolve_by_products!, gemm_pointer(T), area, matrix, m.pointer, from,
+            weights, l, p, start, stop)
     end
 end

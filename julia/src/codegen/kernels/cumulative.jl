@@ -16,7 +16,8 @@ native_combiner(op) = combiner(op)
 native_combiner(::CumLogSumExp) = native_logaddexp
 function native_logaddexp(a, b)
     m = max(a, b)
-    ifelse(a == b, a + oftype(a, log(2)), ifelse(isnan(m), m, m + NumberMath.log1p(NumberMath.exp(-abs(a - b)))))
+    ifelse(a == b, a + oftype(a, log(2)),
+        ifelse(isnan(m), m, m + NumberMath.log1p(NumberMath.exp(-abs(a - b)))))
 end
 
 function emit_step!(op::Cumulative, s::Frame, e)
@@ -24,6 +25,7 @@ function emit_step!(op::Cumulative, s::Frame, e)
     before, along, after = around_axis(aval(v), e[:axis])
     from, to = memory_of(s, x), memory!(s, v)
     with_memory(s, TensorType(accumulator(dtype(v)), [after])) do totals
-        call!(s, Routines.accumulate!, native_combiner(op), to.pointer, from.pointer, totals.pointer, before, along, after, e[:reverse])
+        call!(s, Routines.accumulate!, native_combiner(op), to.pointer, from.pointer,
+            totals.pointer, before, along, after, e[:reverse])
     end
 end

@@ -20,22 +20,30 @@ end
 "The `MatrixProduct` for an equation; nothing for loops."
 function product_kind(s::Frame, e)
     x, y, T = e.inputs[1], e.inputs[2], dtype(e.outputs[1])
-    left, right = axis_groups(x, e[:lhs_contract], e[:lhs_batch]), axis_groups(y, e[:rhs_contract], e[:rhs_batch])
+    left, right = (axis_groups(x, e[:lhs_contract], e[:lhs_batch]),
+        axis_groups(y, e[:rhs_contract], e[:rhs_batch]))
     m, n, k = extent(x, left[2]), extent(y, right[2]), extent(x, left[3])
     T <: LinearAlgebra.BlasFloat && dtype(x) === dtype(y) === T &&
         m * n * k > largest_looped_product(s.generator.target) || return nothing
     isreal_ = T <: Union{Float32,Float64}
-    min(m, n) == 1 && return isreal_ && k > 1 && (m > 1 ? goes_by_rows(x, left, y, right) : n > 1 && goes_by_rows(y, right, x, left)) ? VectorProduct() : nothing
-    isreal_ && n * k * sizeof(T) <= TILED_BYTES && (lies(y, right[2]) == 1 || m >= REARRANGED_ROWS) && return TileProduct()
+    min(m, n) == 1 && return isreal_ && k > 1 &&
+           (m > 1 ? goes_by_rows(x, left, y, right) : n > 1 &&
+            goes_by_rows(y, right, x, left)) ? VectorProduct() : nothing
+    isreal_ && n * k * sizeof(T) <= TILED_BYTES &&
+        (lies(y, right[2]) == 1 || m >= REARRANGED_ROWS) && return TileProduct()
     m * n * k > SMALL_PRODUCT ? BlasProduct() : nothing
 end
 
-"Whether a matrix has rows, of two registers at least, that lie together, and a vector's elements do too."
+"""
+Whether a matrix has rows, of two registers at least, that lie together, and a
+vector's elements do too."""
 function goes_by_rows(matrix, groups, vector, vector_groups)
     steps = map(axes -> lies(matrix, axes), groups)
-    all(!isnothing, steps) && all(axes -> lies(vector, axes) !== nothing, vector_groups) && lies(vector, vector_groups[3]) == 1 || return false
+    all(!isnothing, steps) && all(axes -> lies(vector, axes) !== nothing, vector_groups) &&
+        lies(vector, vector_groups[3]) == 1 || return false
     along = findlast(==(1), steps[2:3])
-    along !== nothing && extent(matrix, groups[along+1]) * sizeof(dtype(matrix)) >= 2Routines.REGISTER
+    along !== nothing &&
+        extent(matrix, groups[along+1]) * sizeof(dtype(matrix)) >= 2Routines.REGISTER
 end
 
 # ---- loops
@@ -44,14 +52,22 @@ function multiply_in_loops!(s::Frame, e)
     x, y, v = e.inputs[1], e.inputs[2], e.outputs[1]
     A = accumulator(dtype(v) === Bool ? Int : dtype(v))
     batch = sizes(x)[e[:lhs_batch].+1]
-    lhs_free, rhs_free = free_axes(aval(x), e[:lhs_contract], e[:lhs_batch]), free_axes(aval(y), e[:rhs_contract], e[:rhs_batch])
-    groups = (batch = batch, lhs = sizes(x)[lhs_free.+1], rhs = sizes(y)[rhs_free.+1], sum = sizes(x)[e[:lhs_contract].+1])
+    lhs_free, rhs_free = (free_axes(aval(x), e[:lhs_contract], e[:lhs_batch]),
+        free_axes(aval(y), e[:rhs_contract], e[:rhs_batch]))
+    groups = (batch = batch, lhs = sizes(x)[lhs_free.+1], rhs = sizes(y)[rhs_free.+1],
+        sum = sizes(x)[e[:lhs_contract].+1])
     order = loop_order(x, y, e, prod(groups.lhs), prod(groups.rhs))
     domain = reduce(vcat, [groups[g] for g in order])
-    starts = Dict(g => sum(Int[length(groups[h]) for h in order[1:findfirst(==(g), collect(order))-1]]) for g in order)
+    starts =
+        Dict(
+            g => sum(Int[length(groups[h]) for h in order[1:findfirst(==(g), collect(order))-1]])
+            for g in order
+        )
     place(g) = collect(starts[g]:starts[g]+length(groups[g])-1)
-    left = spread_operand(s, x, vcat(e[:lhs_batch], lhs_free, e[:lhs_contract]), vcat(place(:batch), place(:lhs), place(:sum)), domain, A)
-    right = spread_operand(s, y, vcat(e[:rhs_batch], rhs_free, e[:rhs_contract]), vcat(place(:batch), place(:rhs), place(:sum)), domain, A)
+    left = spread_operand(s, x, vcat(e[:lhs_batch], lhs_free, e[:lhs_contract]),
+        vcat(place(:batch), place(:lhs), place(:sum)), domain, A)
+    right = spread_operand(s, y, vcat(e[:rhs_batch], rhs_free, e[:rhs_contract]),
+        vcat(place(:batch), place(:rhs), place(:sum)), domain, A)
     product = combined!(s, :mul, left, right)
     reduced, strides = trues(length(domain)), zeros(Int, length(domain))
     kept = vcat(place(:batch), place(:lhs), place(:rhs)) .+ 1
@@ -59,14 +75,19 @@ function multiply_in_loops!(s::Frame, e)
     strides[kept] = row_strides(sizes(v))
     into(m) = begin
         fill_memory!(s, m, zero(A))
-        emit_nest!(s, domain, Store[], [Reduce(product, primitive(:reduce_sum), A, collect(Bool, reduced), m.pointer, Affine(strides, 0, []), :none)])
+        emit_nest!(s, domain, Store[],
+            [
+                Reduce(product, primitive(:reduce_sum), A, collect(Bool, reduced), m.pointer,
+                    Affine(strides, 0, []), :none)
+            ])
     end
     in_accumulators!(into, s, v, A)
 end
 
 "The order of the loops: what is contiguous in memory runs innermost."
 function loop_order(x, y, e, m, n)
-    lhs_flipped, rhs_flipped = is_flipped(x, e[:lhs_contract], e[:lhs_batch]), is_flipped(y, e[:rhs_contract], e[:rhs_batch])
+    lhs_flipped, rhs_flipped = (is_flipped(x, e[:lhs_contract], e[:lhs_batch]),
+        is_flipped(y, e[:rhs_contract], e[:rhs_batch]))
     n == 1 && return lhs_flipped ? (:batch, :rhs, :sum, :lhs) : (:batch, :rhs, :lhs, :sum)
     m == 1 && return rhs_flipped ? (:batch, :lhs, :sum, :rhs) : (:batch, :lhs, :rhs, :sum)
     rhs_flipped ? (:batch, :lhs, :sum, :rhs) : (:batch, :lhs, :rhs, :sum)

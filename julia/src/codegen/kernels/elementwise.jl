@@ -12,4 +12,5 @@ end
 "What computes f(operands...); small powers are products, which the compiler has less to say to."
 calculate!(n::Nest, f, T, operands...) = apply!(n, f, T, operands...)
 calculate!(n::Nest, ::IntegerPower{2}, T, x) = apply!(n, *, T, x, x)
-calculate!(n::Nest, f::IntegerPower{3}, T, x) = apply!(n, *, T, calculate!(n, IntegerPower{2}(), T, x), x)
+calculate!(n::Nest, f::IntegerPower{3}, T, x) =
+    apply!(n, *, T, calculate!(n, IntegerPower{2}(), T, x), x)

@@ -3,18 +3,22 @@
 # What transforms look up, for as long as any kernel lives: e^(± 2πi j / n), Bluestein's chirps and
 # their transforms.
 const FOURIER_TABLES = Dict{Any,Vector}()
-fourier_table(make, kind, C, n, sign) = pointer(get!(() -> make()::Vector{C}, FOURIER_TABLES, (kind, C, n, sign)))
+fourier_table(make, kind, C, n, sign) =
+    pointer(get!(() -> make()::Vector{C}, FOURIER_TABLES, (kind, C, n, sign)))
 
-root_of_unity(::Type{C}, numerator, n, sign) where {C} = C(cospi(2numerator / n), sign * sinpi(2numerator / n))
-roots_table(C, n, sign) = fourier_table(() -> C[root_of_unity(C, j, n, sign) for j in 0:n-1], :roots, C, n, sign)
+root_of_unity(::Type{C}, numerator, n, sign) where {C} =
+    C(cospi(2numerator / n), sign * sinpi(2numerator / n))
+roots_table(C, n, sign) =
+    fourier_table(() -> C[root_of_unity(C, j, n, sign) for j in 0:n-1], :roots, C, n, sign)
 # j² modulo 2n, so that the angles are exact.
 chirp(C, n, sign) = C[root_of_unity(C, powermod(j, 2, 2n), 2n, sign) for j in 0:n-1]
 chirp_table(C, n, sign) = fourier_table(() -> chirp(C, n, sign), :chirp, C, n, sign)
-filter_table(C, n, m, sign) = fourier_table(:filter, C, n, sign) do
-    c = conj(chirp(ComplexF64, n, sign))
-    c = vcat(c, zeros(ComplexF64, m - 2n + 1), reverse(c[2:end]))
-    C.(dft(c, -1) ./ m)
-end
+filter_table(C, n, m, sign) =
+    fourier_table(:filter, C, n, sign) do
+        c = conj(chirp(ComplexF64, n, sign))
+        c = vcat(c, zeros(ComplexF64, m - 2n + 1), reverse(c[2:end]))
+        C.(dft(c, -1) ./ m)
+    end
 
 "The radices of the passes for length n, or nothing where a prime factor is too large for them."
 function radices(n)
@@ -51,7 +55,8 @@ retyped(m::Memory, type) = Memory(m.pointer, type, m.owned)
 variable_at!(s::Frame, m::Memory) = (v = Var(m.type); s.storages[v] = m; v)
 
 function emit_transform!(::Union{Val{:fft},Val{:ifft}}, s, e, axes, sign, full, a, b)
-    transform_axes!(s, memory_of(s, e.inputs[1]), reverse(axes), sign, a, b, memory!(s, e.outputs[1]))
+    transform_axes!(s, memory_of(s, e.inputs[1]), reverse(axes), sign, a, b,
+        memory!(s, e.outputs[1]))
 end
 
 # The last axis first: the others are then half as long together.
@@ -71,7 +76,8 @@ function emit_transform!(::Val{:irfft}, s, e, axes, sign, full, a, b)
     from = memory_of(s, x)
     length(axes) == 1 || (from = transform_axes!(s, from, axes[1:end-1], sign, a, b, a))
     whole, result = from.pointer === b.pointer ? (a, b) : (b, a)
-    call!(s, Routines.complete_lines!, whole.pointer, from.pointer, prod(sizes(v)[1:end-1]), sizes(v)[end])
+    call!(s, Routines.complete_lines!, whole.pointer, from.pointer, prod(sizes(v)[1:end-1]),
+        sizes(v)[end])
     transform_axis!(s, result, whole, axes[end], sign)
     copy_elements!(s, memory!(s, v), virtual!(s, :real, variable_at!(s, result)))
 end
@@ -93,7 +99,8 @@ function transform_axis!(s::Frame, to::Memory, from::Memory, axis, sign)
     passes = radices(n)
     passes === nothing && return chirp_transform!(s, to, from, before, n, after, sign)
     with_elements(s, C, n * after) do spare
-        call!(s, Routines.transform!, to.pointer, from.pointer, spare, roots_table(C, n, sign), passes, before, n, after)
+        call!(s, Routines.transform!, to.pointer, from.pointer, spare, roots_table(C, n, sign),
+            passes, before, n, after)
     end
 end
 
@@ -101,7 +108,9 @@ function chirp_transform!(s::Frame, to::Memory, from::Memory, before, n, after, 
     C, m = from.type.dtype, nextpow(2, 2n - 1)
     with_elements(s, C, 3m) do work
         lines = tuple_of(work, :($work + $(m * sizeof(C))), :($work + $(2m * sizeof(C))))
-        tables = tuple_of(chirp_table(C, n, sign), filter_table(C, n, m, sign), roots_table(C, m, -1))
-        call!(s, Routines.chirp_transform!, to.pointer, from.pointer, lines, tables, radices(m), m, before, n, after)
+        tables = tuple_of(chirp_table(C, n, sign), filter_table(C, n, m, sign),
+            roots_table(C, m, -1))
+        call!(s, Routines.chirp_transform!, to.pointer, from.pointer, lines, tables, radices(m), m,
+            before, n, after)
     end
 end

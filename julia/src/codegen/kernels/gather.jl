@@ -29,7 +29,10 @@ function window_start(n::Nest, w::Windows, operand_sizes, indices::Atom, along; 
     for (k, axis) in zip(w.batching, w.indices_batching)
         position[k+1] = along[axis+1]
     end
-    starts = Affine[index_value(n, indices, vcat(along, zero_index(n) + (j - 1))) for j in eachindex(w.map)]
+    starts = Affine[
+        index_value(n, indices, vcat(along, zero_index(n) + (j - 1)))
+        for j in eachindex(w.map)
+    ]
     condition = true
     if checked
         condition, starts = inside(n, starts, room[w.map.+1] .+ 1)

@@ -1,9 +1,11 @@
 # Linear algebra by LAPACK, whose own work space is asked for while code is written.
 
-const LAPACK_PREFIX = Dict{DataType,String}(Float32 => "s", Float64 => "d", ComplexF32 => "c", ComplexF64 => "z")
+const LAPACK_PREFIX = Dict{DataType,String}(Float32 => "s", Float64 => "d", ComplexF32 => "c",
+    ComplexF64 => "z")
 # What complex matrices call otherwise.
 const UNITARY = Dict(:orgqr => :ungqr, :ormqr => :unmqr, :syevr => :heevr, :sytrd => :hetrd)
-lapack_pointer(::Type{T}, routine) where {T} = blas_pointer(Symbol(LAPACK_PREFIX[T], T <: Complex ? get(UNITARY, routine, routine) : routine))
+lapack_pointer(::Type{T}, routine) where {T} =
+    blas_pointer(Symbol(LAPACK_PREFIX[T], T <: Complex ? get(UNITARY, routine, routine) : routine))
 
 "Pointers to elements in the workspace, so many of each type, while `f` writes code."
 function with_arrays(f, s::Frame, wanted::Tuple...)
@@ -13,19 +15,23 @@ function with_arrays(f, s::Frame, wanted::Tuple...)
     end
 end
 "The same, with the area for arguments first."
-with_fortran(f, s::Frame, wanted::Tuple...) = with_arrays(f, s, (UInt8, Routines.FORTRAN_ARGUMENTS), wanted...)
+with_fortran(f, s::Frame, wanted::Tuple...) =
+    with_arrays(f, s, (UInt8, Routines.FORTRAN_ARGUMENTS), wanted...)
 
 # In code: a routine by its address and the area, and memory to work in.
 lapack(routine::Ptr{Cvoid}, area) = :($(Routines.Lapack)($routine, $area))
 room(pointer, length::Int) = :($(Routines.Room)($pointer, $length))
 
 """
-What a routine of LAPACK answers when asked how much room it needs: `ask(lapack, work, rwork, iwork)`
-calls it with room of length -1, whose pointers also stand for its arrays. Gives the three lengths."""
+What a routine of LAPACK answers when asked how much room it needs: `ask(lapack, work, rwork,
+iwork)` calls it with room of length -1, whose pointers also stand for its arrays. Gives the three
+lengths."""
 function room_needed(ask, routine::Ptr{Cvoid}, ::Type{T}) where {T}
-    area, work, rwork, iwork = zeros(UInt8, Routines.FORTRAN_ARGUMENTS), zeros(T, 1), zeros(real(T), 1), zeros(BlasInt, 1)
+    area, work, rwork, iwork = (zeros(UInt8, Routines.FORTRAN_ARGUMENTS), zeros(T, 1),
+        zeros(real(T), 1), zeros(BlasInt, 1))
     GC.@preserve area work rwork iwork begin
-        ask(Routines.Lapack(routine, pointer(area)), (Routines.Room(pointer(x), -1) for x in (work, rwork, iwork))...)
+        ask(Routines.Lapack(routine, pointer(area)),
+            (Routines.Room(pointer(x), -1) for x in (work, rwork, iwork))...)
     end
     # A length told as a Float32 may have been rounded down.
     up(x) = max(1, ceil(Int, nextfloat(real(x))))
@@ -41,11 +47,11 @@ function emit_step!(::TriangularSolve, s::Frame, e)
     (batches, m, n), k, A = matrix_sizes(v), sizes(a)[end], accumulator(dtype(v))
     pa, pb, to = pointers(memory_of, s, e.inputs)..., memory!(s, v).pointer
     some_empty(e) && return
-    triangle = Routines.Triangle(e[:left_side] ? 'L' : 'R', e[:lower] ? 'L' : 'U', e[:transpose_a] ? 'T' : 'N',
-        e[:unit_diagonal] ? 'U' : 'N', e[:conjugate_a])
+    triangle = Routines.Triangle(e[:left_side] ? 'L' : 'R', e[:lower] ? 'L' : 'U',
+        e[:transpose_a] ? 'T' : 'N', e[:unit_diagonal] ? 'U' : 'N', e[:conjugate_a])
     with_fortran(s, (A, k * k), (A, m * n)) do area, wa, wb
-        call!(s, Routines.triangular_solve!, lapack(lapack_pointer(A, :trsm), area), to, pa, pb, tuple_of(wa, wb),
-            triangle, batches, k, m, n)
+        call!(s, Routines.triangular_solve!, lapack(lapack_pointer(A, :trsm), area), to, pa, pb,
+            tuple_of(wa, wb), triangle, batches, k, m, n)
     end
 end
 
@@ -55,7 +61,8 @@ function emit_step!(::Cholesky, s::Frame, e)
     from, to = memory_of(s, x).pointer, memory!(s, v).pointer
     some_empty(e) && return
     with_fortran(s, (A, n * n)) do area, w
-        call!(s, Routines.cholesky!, lapack(lapack_pointer(A, :potrf), area), to, from, w, batches, n)
+        call!(s, Routines.cholesky!, lapack(lapack_pointer(A, :potrf), area), to, from, w,
+            batches, n)
     end
 end
 
@@ -72,8 +79,8 @@ function emit_step!(::HermitianEigen, s::Frame, e)
     with_fortran(s, (A, n * n), (A, n * n), (R, n), (BlasInt, 2n), (A, lwork), (R, lrwork),
         (BlasInt, liwork)) do area, w, z, ww, support, work, rwork, iwork
         rooms = tuple_of(room(work, lwork), room(rwork, lrwork), room(iwork, liwork))
-        call!(s, Routines.eigh!, lapack(f, area), vectors, values, from, triangle, tuple_of(w, z), ww, support, rooms,
-            batches, n)
+        call!(s, Routines.eigh!, lapack(f, area), vectors, values, from, triangle, tuple_of(w, z),
+            ww, support, rooms, batches, n)
     end
 end
 
@@ -91,10 +98,11 @@ function emit_step!(::SingularValues, s::Frame, e)
     end
     lrwork = vectors ? small * max(5small + 7, 2max(m, n) + 2small + 1) : 7small
     u, v = vectors ? to[2:3] : (from, from)
-    with_fortran(s, (A, m * n), (R, small), (A, m * rows), (A, columns * n), (A, lwork), (R, lrwork),
-        (BlasInt, 8small)) do area, w, sw, uw, vw, work, rwork, iwork
-        call!(s, Routines.svd!, lapack(f, area), to[1], tuple_of(u, v), from, job, tuple_of(w, uw, vw), sw,
-            tuple_of(room(work, lwork), rwork, iwork), batches, (m, n), (rows, columns))
+    with_fortran(s, (A, m * n), (R, small), (A, m * rows), (A, columns * n), (A, lwork),
+        (R, lrwork), (BlasInt, 8small)) do area, w, sw, uw, vw, work, rwork, iwork
+        call!(s, Routines.svd!, lapack(f, area), to[1], tuple_of(u, v), from, job,
+            tuple_of(w, uw, vw), sw, tuple_of(room(work, lwork), rwork, iwork), batches, (m, n),
+            (rows, columns))
     end
 end
 
@@ -103,6 +111,7 @@ function fill_identities!(s::Frame, v::Var)
     any(==(0), sizes(v)) && return memory!(s, v)
     fill_memory!(s, memory!(s, v), zero(dtype(v)))
     batches, m, n = matrix_sizes(v)
-    diagonal = Store(Literal(one(dtype(v))), memory!(s, v).pointer, dtype(v), Affine([m * n, n + 1], 0, []))
+    diagonal = Store(Literal(one(dtype(v))), memory!(s, v).pointer, dtype(v),
+        Affine([m * n, n + 1], 0, []))
     emit_nest!(s, [batches, min(m, n)], [diagonal], Reduce[])
 end

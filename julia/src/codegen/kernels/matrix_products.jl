@@ -14,7 +14,8 @@ function lies(v::Atom, axes)
     n, strides = sizes(v), row_strides(sizes(v))
     kept = [k + 1 for k in axes if n[k+1] != 1]
     isempty(kept) && return 1
-    all(strides[i] == n[j] * strides[j] for (i, j) in zip(kept, kept[2:end])) ? strides[kept[end]] : nothing
+    all(strides[i] == n[j] * strides[j] for (i, j) in zip(kept, kept[2:end])) ?
+    strides[kept[end]] : nothing
 end
 
 # BLAS wants one of the axes to lie together; tiles want that of the right operand's free axes.
@@ -29,7 +30,9 @@ argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
 # How many parts the rows may be cut into.
 most_parts(::MatrixProduct, a) = a.extents[2]
-most_parts(::VectorProduct, a) = a.steps[3] == 1 ? a.extents[2] : max(1, a.extents[2] * sizeof(a.memory.type.dtype) ÷ SHORTEST_STRETCH)
+most_parts(::VectorProduct, a) =
+    a.steps[3] == 1 ? a.extents[2] :
+    max(1, a.extents[2] * sizeof(a.memory.type.dtype) ÷ SHORTEST_STRETCH)
 # Multiplications from which on several threads pay; those with a vector wait for memory.
 large(::MatrixProduct) = LARGE_PRODUCT
 large(::VectorProduct) = WORTH_THREADS
@@ -43,11 +46,14 @@ function multiply_matrices!(kind::MatrixProduct, s::Frame, e)
     end
 end
 
-"`f(stack)` writes code that uses an operand as matrices, rearranged in the workspace where it has to be."
+"""
+`f(stack)` writes code that uses an operand as matrices, rearranged in the workspace
+where it has to be."""
 function with_matrices(f, kind, side, s::Frame, v::Atom, contract, batch)
     groups = axis_groups(v, contract, batch)
     extents, steps = map(axes -> extent(v, axes), groups), map(axes -> lies(v, axes), groups)
-    all(!isnothing, steps) && suits(kind, steps, side) && return f(MatrixStack(memory_of(s, v), extents, steps))
+    all(!isnothing, steps) && suits(kind, steps, side) &&
+        return f(MatrixStack(memory_of(s, v), extents, steps))
     moved = virtual!(s, :transpose, v; perm = vcat(groups[1], groups[3], groups[2]))
     with_memory(s, aval(moved)) do m
         copy_elements!(s, m, moved)
@@ -58,12 +64,16 @@ end
 function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     g, (batch, m, k), n = s.generator, a.extents, b.extents[2]
     # BLAS rearranges B once a call: no more calls than threads.
-    rows = batch == 1 && !g.threaded && m * n * k >= large(kind) ? min(most_parts(kind, a), Sys.CPU_THREADS) : 1
+    rows =
+        batch == 1 && !g.threaded && m * n * k >= large(kind) ?
+        min(most_parts(kind, a), Sys.CPU_THREADS) : 1
     chunks = batch > 1 && !g.threaded && batch * m * n * k >= large(kind) ? batch : rows
     with_elements(s, UInt8, chunks * argument_bytes(kind)) do scratch
         function product!(item, from, count, arguments)
             at(m, place) = :($(m.pointer) + $place * $(sizeof(c.type.dtype)))
-            pc, pa, pb = at(c, :($item * $(m * n) + $from * $n)), at(a.memory, :($item * $(a.steps[1]) + $from * $(a.steps[2]))), at(b.memory, :($item * $(b.steps[1])))
+            pc, pa, pb = (at(c, :($item * $(m * n) + $from * $n)),
+                at(a.memory, :($item * $(a.steps[1]) + $from * $(a.steps[2]))),
+                at(b.memory, :($item * $(b.steps[1]))))
             multiply_rows!(kind, g, pc, pa, pb, arguments, a, b, count)
         end
         chunks == 1 && return counted_loop!(i -> product!(i, 0, m, scratch), g, batch)
@@ -71,7 +81,8 @@ function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixSt
         body = threaded_block(g) do
             mine = :($scratch + $chunk * $(argument_bytes(kind)))
             batch > 1 && return product!(chunk, 0, m, mine)
-            from, to = (local!(g, Int, :($(÷)($(*)($m, $i), $chunks))) for i in (chunk, :($chunk + 1)))
+            from, to = (local!(g, Int, :($(÷)($(*)($m, $i), $chunks)))
+             for i in (chunk, :($chunk + 1)))
             product!(0, from, :($to - $from), mine)
         end
         emit_code!(g, Parallel(chunk, chunks, body))
@@ -80,30 +91,41 @@ end
 
 function multiply_rows!(::TileProduct, g, pc, pa, pb, arguments, a, b, count)
     n, k = b.extents[2], a.extents[3]
-    product = :($(Routines.TiledProduct)($count, $n, 1, $k, $(a.steps[2]), 0, $(a.steps[3]), 0, $(b.steps[3]), $n))
+    product =
+        :($(Routines.TiledProduct)($count, $n, 1, $k, $(a.steps[2]), 0, $(a.steps[3]), 0,
+            $(b.steps[3]), $n))
     emit_code!(g, :($(Routines.multiply_tiles!)($pc, $pa, $pb, $product, false)))
 end
 
 function multiply_rows!(::VectorProduct, g, pc, pa, pb, arguments, a, b, count)
     k = a.extents[3]
-    emit_code!(g, a.steps[3] == 1 ? :($(Routines.multiply_vector!)($pc, $pa, $pb, $count, $k, $(a.steps[2]))) :
-                                    :($(Routines.multiply_vector_left!)($pc, $pa, $pb, $k, $count, $(a.steps[3]))))
+    emit_code!(
+        g,
+        a.steps[3] == 1 ?
+        :($(Routines.multiply_vector!)($pc, $pa, $pb, $count, $k, $(a.steps[2]))) :
+        :($(Routines.multiply_vector_left!)($pc, $pa, $pb, $k, $count, $(a.steps[3])))
+    )
 end
 
 # Row-major C = AB is column-major Cᵀ = BᵀAᵀ.
 function multiply_rows!(::BlasProduct, g, pc, pa, pb, arguments, a, b, count)
     n, k = b.extents[2], a.extents[3]
     along_a, along_b = a.steps[3] == 1, b.steps[2] == 1
-    emit_code!(g, :($(Routines.gemm!)($(gemm_pointer(a.memory.type.dtype)), $arguments, $(along_b ? 'N' : 'T') % UInt8, $(along_a ? 'N' : 'T') % UInt8,
-                             $n, $count, $k, $pb, $(along_b ? max(n, b.steps[3]) : max(k, b.steps[2])),
-                             $pa, $(along_a ? max(k, a.steps[2]) : max(a.extents[2], a.steps[3])), $pc, $n)))
+    emit_code!(g,
+        :($(Routines.gemm!)($(gemm_pointer(a.memory.type.dtype)), $arguments,
+            $(along_b ? 'N' : 'T') % UInt8, $(along_a ? 'N' : 'T') % UInt8, $n, $count, $k, $pb,
+            $(along_b ? max(n, b.steps[3]) : max(k, b.steps[2])),
+            $pa, $(along_a ? max(k, a.steps[2]) : max(a.extents[2], a.steps[3])), $pc, $n)))
 end
 
 const BlasInt = LinearAlgebra.BlasInt
-const GEMM = Dict{DataType,Symbol}(Float32 => :sgemm, Float64 => :dgemm, ComplexF32 => :cgemm, ComplexF64 => :zgemm)
+const GEMM = Dict{DataType,Symbol}(Float32 => :sgemm, Float64 => :dgemm, ComplexF32 => :cgemm,
+    ComplexF64 => :zgemm)
 gemm_pointer(::Type{T}) where {T} = blas_pointer(GEMM[T])
 
-"The address of a BLAS or LAPACK routine that Julia uses, one thread at a time: XLA's threads split the work."
+"""
+The address of a BLAS or LAPACK routine that Julia uses, one thread at a time: XLA's
+threads split the work."""
 function blas_pointer(routine::Symbol)
     BLAS.set_num_threads(1)
     library = VERSION >= v"1.7" ? LinearAlgebra.BLAS.libblastrampoline : LinearAlgebra.BLAS.libblas
@@ -118,7 +140,8 @@ const BLAS_SYMBOLS = Dict{Ptr{Cvoid},String}()
 "The file of the BLAS that these routines are in, as this Julia has loaded it."
 @static if VERSION >= v"1.7"
     function blas_library()
-        wide = filter(l -> l.interface === (BlasInt === Int64 ? :ilp64 : :lp64), BLAS.get_config().loaded_libs)
+        wide = filter(l -> l.interface === (BlasInt === Int64 ? :ilp64 : :lp64),
+            BLAS.get_config().loaded_libs)
         isempty(wide) ? "" : Libdl.dlpath(Libdl.dlopen(first(wide).libname))
     end
 else

@@ -1,13 +1,22 @@
 # Primitives that only move elements, and constants: one element at a time where nests can, else
 # with code of their own.
 
-isfusable(op::Union{BroadcastInDim,Squeeze,Permute,Rev,Slice,DynamicSlice,SplitAxis,Iota}, eqn) = true
+isfusable(op::Union{BroadcastInDim,Squeeze,Permute,Rev,Slice,DynamicSlice,SplitAxis,Iota}, eqn) =
+    true
 element(::BroadcastInDim, n::Nest, eqn, slot, index) =
-    element(n, eqn.inputs[1], Affine[m == 1 ? zero_index(n) : index[d+1] for (d, m) in zip(eqn[:dims], shape(eqn.inputs[1]))])
+    element(n, eqn.inputs[1],
+        Affine[
+            m == 1 ? zero_index(n) : index[d+1]
+            for (d, m) in zip(eqn[:dims], shape(eqn.inputs[1]))
+        ])
 
 function element(::Squeeze, n::Nest, eqn, slot, index)
     rest = Iterators.Stateful(index)
-    element(n, eqn.inputs[1], Affine[k in eqn[:dims] ? zero_index(n) : popfirst!(rest) for k in 0:ndims(aval(eqn.inputs[1]))-1])
+    element(n, eqn.inputs[1],
+        Affine[
+            k in eqn[:dims] ? zero_index(n) : popfirst!(rest)
+            for k in 0:ndims(aval(eqn.inputs[1]))-1
+        ])
 end
 
 "Whether two shapes differ in axes of size 1 alone."
@@ -15,9 +24,11 @@ same_but_ones(a, b) = [n for n in a if n != 1] == [n for n in b if n != 1]
 isfusable(::Reshape, eqn) = same_but_ones(shape(eqn.inputs[1]), eqn[:shape])
 function element(::Reshape, n::Nest, eqn, slot, index)
     rest = Iterators.Stateful(i for (i, m) in zip(index, eqn[:shape]) if m != 1)
-    element(n, eqn.inputs[1], Affine[m == 1 ? zero_index(n) : popfirst!(rest) for m in shape(eqn.inputs[1])])
+    element(n, eqn.inputs[1],
+        Affine[m == 1 ? zero_index(n) : popfirst!(rest) for m in shape(eqn.inputs[1])])
 end
-# Where elements cannot be computed one by one without divisions, the same memory under another type.
+# Where elements cannot be computed one by one without divisions, the same memory
+# under another type.
 function emit_step!(::Reshape, s::Frame, e)
     v, x = e.outputs[1], e.inputs[1]
     m = storage(s, x)
@@ -25,15 +36,27 @@ function emit_step!(::Reshape, s::Frame, e)
     s.storages[v] = Memory(m.pointer, aval(v), m.owned)
 end
 
-element(::Permute, n::Nest, eqn, slot, index) = element(n, eqn.inputs[1], index[inverse_perm(eqn[:perm]).+1])
+element(::Permute, n::Nest, eqn, slot, index) =
+    element(n, eqn.inputs[1], index[inverse_perm(eqn[:perm]).+1])
 element(::Rev, n::Nest, eqn, slot, index) =
-    element(n, eqn.inputs[1], Affine[k - 1 in eqn[:dims] ? i * -1 + (m - 1) : i for (k, (i, m)) in enumerate(zip(index, sizes(eqn.inputs[1])))])
+    element(n, eqn.inputs[1],
+        Affine[
+            k - 1 in eqn[:dims] ? i * -1 + (m - 1) : i
+            for (k, (i, m)) in enumerate(zip(index, sizes(eqn.inputs[1])))
+        ])
 element(::Slice, n::Nest, eqn, slot, index) =
-    element(n, eqn.inputs[1], Affine[i * stride + Int(start) for (i, stride, start) in zip(index, eqn[:strides], eqn[:start])])
+    element(n, eqn.inputs[1],
+        Affine[
+            i * stride + Int(start)
+            for (i, stride, start) in zip(index, eqn[:strides], eqn[:start])
+        ])
 
 function element(::DynamicSlice, n::Nest, eqn, slot, index)
     x = eqn.inputs[1]
-    starts = [clamped(n, index_value(n, a, Affine[]), 0, m - Int(w)) for (a, m, w) in zip(eqn.inputs[2:end], sizes(x), eqn[:sizes])]
+    starts = [
+        clamped(n, index_value(n, a, Affine[]), 0, m - Int(w))
+        for (a, m, w) in zip(eqn.inputs[2:end], sizes(x), eqn[:sizes])
+    ]
     element(n, x, Affine[i + s for (i, s) in zip(index, starts)])
 end
 
@@ -54,23 +77,34 @@ isfusable(::Pad, eqn) = all(==(0), eqn[:interior])
 cost(::Pad, eqn) = 3
 function element(::Pad, n::Nest, eqn, slot, index)
     x, value = eqn.inputs
-    condition, safe = inside(n, Affine[i + -Int(low) for (i, low) in zip(index, eqn[:low])], sizes(x))
+    condition, safe = inside(n, Affine[i + -Int(low) for (i, low) in zip(index, eqn[:low])],
+        sizes(x))
     condition === false && return element(n, value, Affine[])
     choose!(n, condition, element(n, x, safe), element(n, value, Affine[]), dtype(x))
 end
 
-# A padding between the elements is written: first the value everywhere, then the elements at their places.
+# A padding between the elements is written: first the value everywhere, then the
+# elements at their places.
 reads_elements(::Pad, eqn, k) = true
 function emit_step!(::Pad, s::Frame, e)
     x, v = e.inputs[1], e.outputs[1]
     m = memory!(s, v)
     strides, stride = row_strides(sizes(v)), Int[i + 1 for i in e[:interior]]
-    emit_nest!(s, sizes(v), [Store(spread_scalar(s, e.inputs[2], aval(v)), m.pointer, dtype(v), memory_order(sizes(v)))], Reduce[])
-    ranges = [kept_by_pad(n, p, Int(low), i) for (n, p, low, i) in zip(sizes(x), sizes(v), e[:low], e[:interior])]
+    emit_nest!(s, sizes(v),
+        [
+            Store(spread_scalar(s, e.inputs[2], aval(v)), m.pointer, dtype(v),
+                memory_order(sizes(v)))
+        ], Reduce[])
+    ranges = [
+        kept_by_pad(n, p, Int(low), i)
+        for (n, p, low, i) in zip(sizes(x), sizes(v), e[:low], e[:interior])
+    ]
     any(r -> isempty(r[1]), ranges) && return
     from, to = Int[first(r[1]) - 1 for r in ranges], Int[first(r[2]) - 1 for r in ranges]
     kept = window(s, x, from, Int[length(r[1]) for r in ranges])
-    emit_nest!(s, sizes(kept), [Store(kept, m.pointer, dtype(v), Affine(strides .* stride, sum(strides .* to), []))], Reduce[])
+    emit_nest!(s, sizes(kept),
+        [Store(kept, m.pointer, dtype(v), Affine(strides .* stride, sum(strides .* to), []))],
+        Reduce[])
 end
 
 # Parts of an equation that needs several nests, as variables computed where they are read.
@@ -78,7 +112,8 @@ end
 window(s::Frame, x::Atom, start, n) =
     virtual!(s, :slice, x; start = start, limit = start .+ n, strides = ones(Int, length(n)))
 "A rank-0 atom as an array."
-spread_scalar(s::Frame, a::Atom, type::TensorType) = isempty(type.shape) ? a : virtual!(s, :broadcast_in_dim, a; shape = type.shape, dims = Int[])
+spread_scalar(s::Frame, a::Atom, type::TensorType) =
+    isempty(type.shape) ? a : virtual!(s, :broadcast_in_dim, a; shape = type.shape, dims = Int[])
 
 function virtual!(s::Frame, op::Symbol, x::Atom; attrs...)
     b = Builder()
@@ -92,7 +127,8 @@ function emit_step!(::Concatenate, s::Frame, e)
     v, at = e.outputs[1], 0
     m, stride = memory!(s, v), row_strides(sizes(v))
     for x in e.inputs
-        emit_nest!(s, sizes(x), [Store(x, m.pointer, dtype(v), Affine(stride, at * stride[e[:dim]+1], []))], Reduce[])
+        emit_nest!(s, sizes(x),
+            [Store(x, m.pointer, dtype(v), Affine(stride, at * stride[e[:dim]+1], []))], Reduce[])
         at += sizes(x)[e[:dim]+1]
     end
 end
@@ -105,7 +141,8 @@ function emit_step!(::DynamicUpdateSlice, s::Frame, e)
     m, strides = donated_memory!(s, v, x), row_strides(sizes(v))
     at = Affine(strides, 0, [])
     for (a, n, w, stride) in zip(e.inputs[3:end], sizes(v), sizes(update), strides)
-        start = local!(s.generator, Int, :($(clamp_position)($(as_position)($(scalar(s, a))), 0, $(n - w))))
+        start = local!(s.generator, Int,
+            :($(clamp_position)($(as_position)($(scalar(s, a))), 0, $(n - w))))
         stride == 0 || (at = at + Affine(zeros(Int, length(strides)), 0, [start => stride]))
     end
     emit_nest!(s, sizes(update), [Store(update, m.pointer, dtype(v), at)], Reduce[])
@@ -115,7 +152,9 @@ end
 function emit_step!(op::Constant, s::Frame, e)
     v = e.outputs[1]
     values = vec(evaluate(op, Any[], e.attrs, [aval(v)])[1])
-    haskey(e.attrs, :ref) && return s.storages[v] = Memory(local!(s.generator, Ptr{dtype(v)}, pointer(values)), aval(v), false)
+    haskey(e.attrs, :ref) &&
+        return s.storages[v] = Memory(local!(s.generator, Ptr{dtype(v)}, pointer(values)),
+            aval(v), false)
     isscalar(v) && return define!(s, v, values[1])
     m = memory!(s, v)
     for (k, value) in enumerate(values)

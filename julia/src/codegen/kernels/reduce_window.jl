@@ -6,8 +6,11 @@ One axis along which windows slide, as routines see it: place p of `places` and 
 Neighbours are so far apart in the results and in the operand."""
 function sliding_axes(s::Slide, x_sizes, y_sizes)
     x_strides, y_strides = row_strides(x_sizes), row_strides(y_sizes)
-    Tuple(Routines.Axis(y_sizes[k], Int(s.window[k]), x_sizes[k], s.strides[k], s.dilation[k], s.base[k], Int(s.low[k]), y_strides[k], x_strides[k])
-          for k in eachindex(x_sizes))
+    Tuple(
+        Routines.Axis(y_sizes[k], Int(s.window[k]), x_sizes[k], s.strides[k], s.dilation[k],
+            s.base[k], Int(s.low[k]), y_strides[k], x_strides[k])
+        for k in eachindex(x_sizes)
+    )
 end
 
 "The axes that windows do not move along, as the last ones of these; the others stay as they are."
@@ -26,7 +29,8 @@ function emit_step!(op::ReduceWindow, s::Frame, e)
     from = memory_of(s, x)
     into(m) = begin
         fill_memory!(s, m, neutral(op, A))
-        any(==(0), sizes(v)) || call!(s, Routines.reduce_windows!, combiner(op), m.pointer, from.pointer, axes, inner)
+        any(==(0), sizes(v)) ||
+        call!(s, Routines.reduce_windows!, combiner(op), m.pointer, from.pointer, axes, inner)
     end
     in_accumulators!(into, s, v, A)
 end
@@ -48,7 +52,8 @@ function emit_step!(::SelectAndGather, s::Frame, e)
     axes, inner = trailing_extent(sliding_axes(sliding(e.attrs), sizes(x), sizes(v)))
     from, keys, to = memory_of(s, values), memory_of(s, x), memory!(s, v)
     with_elements(s, Int, window_size(axes)) do offsets
-        call!(s, Routines.select_and_gather!, prefers(e[:select]), to.pointer, from.pointer, keys.pointer, offsets, axes, inner, worst(e[:select], dtype(v)))
+        call!(s, Routines.select_and_gather!, prefers(e[:select]), to.pointer, from.pointer,
+            keys.pointer, offsets, axes, inner, worst(e[:select], dtype(v)))
     end
 end
 
@@ -59,7 +64,8 @@ function emit_step!(::SelectAndScatter, s::Frame, e)
     in_accumulators!(s, v, accumulator(dtype(v))) do m
         fill_memory!(s, m, zero(m.type.dtype))
         with_elements(s, Int, window_size(axes)) do offsets
-            call!(s, Routines.select_and_scatter!, prefers(e[:select]), m.pointer, from.pointer, keys.pointer, offsets, axes, inner, worst(e[:select], dtype(v)))
+            call!(s, Routines.select_and_scatter!, prefers(e[:select]), m.pointer, from.pointer,
+                keys.pointer, offsets, axes, inner, worst(e[:select], dtype(v)))
         end
     end
 end

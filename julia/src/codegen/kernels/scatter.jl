@@ -6,7 +6,8 @@ overwrites(::AnyScatter, eqn) = 1
 function emit_step!(op::AnyScatter, s::Frame, e)
     x, indices, updates, v = e.inputs..., e.outputs[1]
     m = donated_memory!(s, v, x)
-    any(==(0), sizes(updates)) || scatter_windows!(op, s, m, Windows(op, e), sizes(x), indices, updates)
+    any(==(0), sizes(updates)) ||
+        scatter_windows!(op, s, m, Windows(op, e), sizes(x), indices, updates)
 end
 
 function scatter_windows!(op, s::Frame, m::Memory, w::Windows, operand_sizes, indices, updates)
@@ -16,34 +17,43 @@ function scatter_windows!(op, s::Frame, m::Memory, w::Windows, operand_sizes, in
     any(w.sizes[k+1] > operand_sizes[k+1] for k in eachindex(w.sizes) .- 1) && return
     nested_loops!(g, batch) do outer
         nest = Nest(s, batch)
-        condition, start = window_start(nest, w, operand_sizes, indices, identity_index(nest); checked = w.mode !== :clip)
+        condition, start = window_start(nest, w, operand_sizes, indices, identity_index(nest);
+            checked = w.mode !== :clip)
         condition === false && return
         write_point!(g, RowPart(0:0, nest.steps, [], []), Store[], Reduce[], outer)
         base = local!(g, Int, expression(linear(start, strides, length(batch)), outer))
         body = block(g) do
             nested_loops!(g, window; vector = true) do inner
-                combine_update!(op, s, m, updates, n[order.+1], sortperm(order), strides[extended(w).+1], base, outer, inner)
+                combine_update!(op, s, m, updates, n[order.+1], sortperm(order),
+                    strides[extended(w).+1], base, outer, inner)
             end
         end
         emit_code!(g, condition === true ? body : Expr(:if, condition, body))
     end
 end
 
-"Combines one element of the updates, at (outer…, inner…) of the axes in another order, with the operand's."
-function combine_update!(op, s::Frame, m::Memory, updates, domain, places, strides, base, outer, inner)
+"""
+Combines one element of the updates, at (outer…, inner…) of the axes in another order,
+with the operand's."""
+function combine_update!(op, s::Frame, m::Memory, updates, domain, places, strides, base,
+    outer, inner)
     g, nest = s.generator, Nest(s, domain)
     value = element(nest, updates, identity_index(nest)[places])
     write_point!(g, RowPart(0:0, nest.steps, [value], []), Store[], Reduce[], vcat(outer, inner))
     at = local!(g, Int, expression(Affine(strides, 1, [base => 1]), inner))
     f, T = combiner(op), m.type.dtype
-    emit_code!(g, :($(unsafe_store!)($(m.pointer), $(stored)($T, $f($(working)($(unsafe_load)($(m.pointer), $at)), $(working)($value))), $at)))
+    emit_code!(g,
+        :($(unsafe_store!)($(m.pointer),
+            $(stored)($T, $f($(working)($(unsafe_load)($(m.pointer), $at)), $(working)($value))),
+            $at)))
 end
 
 "Loops over all positions of an array; `vector`: the last in any order."
 function nested_loops!(f, g::Generator, sizes; vector = false, variables = Any[])
     k = length(variables) + 1
     k > length(sizes) && return f(variables)
-    sizes[k] == 1 && return nested_loops!(f, g, sizes; vector = vector, variables = vcat(variables, 0))
+    sizes[k] == 1 &&
+        return nested_loops!(f, g, sizes; vector = vector, variables = vcat(variables, 0))
     loop = vector && k == length(sizes) ? vector_loop! : counted_loop!
     loop(g, sizes[k]) do i
         nested_loops!(f, g, sizes; vector = vector, variables = vcat(variables, i))

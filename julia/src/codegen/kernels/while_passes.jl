@@ -14,7 +14,8 @@ end
 const RECORD_ALIGNMENT = 16
 function Tape(g::Generator, types)
     ends = cumsum(Int[RECORD_ALIGNMENT * cld(bytes(t), RECORD_ALIGNMENT) for t in types])
-    Tape(local!(g, Ptr{UInt8}, :($(no_memory)())), types, vcat(0, ends)[1:length(types)], isempty(ends) ? 0 : ends[end])
+    Tape(local!(g, Ptr{UInt8}, :($(no_memory)())), types, vcat(0, ends)[1:length(types)],
+        isempty(ends) ? 0 : ends[end])
 end
 no_memory() = Ptr{UInt8}(0)
 
@@ -30,8 +31,11 @@ free_tape(base::Ptr{UInt8}) = Libc.free(Ptr{Cvoid}(base))
 
 "Where a value of record `t` of the tape is."
 record_memory!(g::Generator, tape::Tape, k, t) =
-    Memory(local!(g, Ptr{tape.types[k].dtype}, :($(as_pointer)($(tape.types[k].dtype), $(tape.base), $t * $(tape.stride) + $(tape.places[k])))),
-           tape.types[k], false)
+    Memory(
+        local!(g, Ptr{tape.types[k].dtype},
+            :($(as_pointer)($(tape.types[k].dtype), $(tape.base),
+                $t * $(tape.stride) + $(tape.places[k])))),
+        tape.types[k], false)
 function read_record!(g::Generator, tape::Tape, k, t)
     m = record_memory!(g, tape, k, t)
     isempty(m.type.shape) ? Register(local!(g, m.type.dtype, :($(unsafe_load)($(m.pointer))))) : m
@@ -41,17 +45,26 @@ function emit_step!(::Passes, s::Frame, e)
     g = s.generator
     cond_consts, consts, starts = pass_parts(e.attrs, e.inputs)
     results = cut(e.outputs, e[:carry])
-    fixed_cond, fixed = Storage[shared(s, a) for a in cond_consts], Storage[shared(s, a) for a in consts]
-    tapes = Tape[Tape(g, TensorType[aval(a) for a in body.outputs[m+1:end]]) for (body, m) in zip(e[:passes], e[:carry])]
+    fixed_cond, fixed = (Storage[shared(s, a) for a in cond_consts],
+        Storage[shared(s, a) for a in consts])
+    tapes = Tape[
+        Tape(g, TensorType[aval(a) for a in body.outputs[m+1:end]])
+        for (body, m) in zip(e[:passes], e[:carry])
+    ]
     trips = local!(g, Int, 0)
 
     function trip!(j, carries, t)
-        records = Storage[read_record!(g, tape, k, t) for tape in tapes[1:j-1] for k in eachindex(tape.types)]
+        records = Storage[
+            read_record!(g, tape, k, t) for tape in tapes[1:j-1]
+            for k in eachindex(tape.types)
+        ]
         places = Memory[record_memory!(g, tapes[j], k, t) for k in eachindex(tapes[j].types)]
         targets = Any[isempty(m.type.shape) ? nothing : m for m in places]
-        next, ys = emit_body!(g, e[:passes][j], vcat(fixed, Storage[c.now for c in carries], records), carries, targets)
+        next, ys = emit_body!(g, e[:passes][j],
+            vcat(fixed, Storage[c.now for c in carries], records), carries, targets)
         for (y, m) in zip(ys, places)
-            isempty(m.type.shape) && emit_code!(g, :($(unsafe_store!)($(m.pointer), $(y isa Register ? y.symbol : y))))
+            isempty(m.type.shape) &&
+                emit_code!(g, :($(unsafe_store!)($(m.pointer), $(y isa Register ? y.symbol : y))))
         end
         advance_carries!(g, carries, next)
     end
@@ -63,8 +76,10 @@ function emit_step!(::Passes, s::Frame, e)
             loop!(g, true) do
                 now = Storage[unowned(c.now) for c in carries]
                 goes_on = emit_program!(g, e[:cond], vcat(fixed_cond, now), Any[nothing])[1]
-                emit_code!(g, Expr(:||, goes_on isa Register ? goes_on.symbol : goes_on, Expr(:break)))
-                longer!(g, tapes[1], trips, :($(lengthened)($(tapes[1].base), $trips, $(tapes[1].stride))), Expr(:break))
+                emit_code!(g,
+                    Expr(:||, goes_on isa Register ? goes_on.symbol : goes_on, Expr(:break)))
+                longer!(g, tapes[1], trips,
+                    :($(lengthened)($(tapes[1].base), $trips, $(tapes[1].stride))), Expr(:break))
                 trip!(1, carries, trips)
                 emit_code!(g, :($trips = $(+)($trips, 1)))
             end
@@ -77,7 +92,9 @@ function emit_step!(::Passes, s::Frame, e)
     foreach(tape -> emit_code!(g, :($(free_tape)($(tape.base)))), tapes)
 end
 
-"Takes memory for a tape. Where there is none the kernel reports it, and no later pass makes a trip."
+"""
+Takes memory for a tape. Where there is none the kernel reports it, and no later
+pass makes a trip."""
 function longer!(g::Generator, tape::Tape, trips::Symbol, memory::Expr, leave)
     tape.stride == 0 && return
     longer = local!(g, Ptr{UInt8}, memory)
@@ -86,5 +103,6 @@ function longer!(g::Generator, tape::Tape, trips::Symbol, memory::Expr, leave)
         emit_code!(g, :($trips = 0))
         leave === nothing || emit_code!(g, leave)
     end
-    emit_code!(g, Expr(:if, :($longer === $(no_memory)()), failed, Expr(:block, :($(tape.base) = $longer))))
+    emit_code!(g,
+        Expr(:if, :($longer === $(no_memory)()), failed, Expr(:block, :($(tape.base) = $longer))))
 end

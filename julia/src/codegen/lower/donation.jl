@@ -5,7 +5,8 @@
 function reads_in_place(stage::NestStage, u::Var, plan::Plan)
     found, elsewhere = false, false
     for e in stage_equations(stage)
-        each_leaf(e.inputs, plan.producer, plan.memory; here = isreduction(e) || ispointwise(e.op)) do v, here
+        each_leaf(e.inputs, plan.producer, plan.memory;
+            here = isreduction(e) || ispointwise(e.op)) do v, here
             v === u || return
             found = true
             elsewhere |= !here
@@ -18,8 +19,12 @@ end
 Whether a loop's body may write the new value `y` of a carried array over the old one, `u`: a loop
 nest computes `y`, reads `u` at no other place, and nothing reads `u` afterwards."""
 function updates_in_place(body::Program, plan::Plan, u::Var, y::Atom)
-    y isa Var && y !== u && !isscalar(u) && !any(a -> a === u, body.outputs) && count(a -> a === y, body.outputs) == 1 || return false
-    k = findfirst(stage -> stage isa NestStage && any(root -> root[1] === y && !isreduction(root[2]), stage.roots), plan.stages)
+    y isa Var && y !== u && !isscalar(u) && !any(a -> a === u, body.outputs) &&
+        count(a -> a === y, body.outputs) == 1 || return false
+    k = findfirst(
+        stage ->
+            stage isa NestStage &&
+                any(root -> root[1] === y && !isreduction(root[2]), stage.roots), plan.stages)
     k === nothing || any(e -> isalias(e) && e.inputs[1] === u, body.equations) && return false
     last = get(plan.last, u, 0)
     k !== nothing && (last < k || last == k && reads_in_place(plan.stages[k], u, plan))
@@ -29,7 +34,8 @@ end
 Memory for the result of an equation that may take over an operand's: that operand's memory if
 nobody needs it afterwards, else fresh memory into which it is copied."""
 function donated_memory!(s::Frame, v::Var, operand::Atom)
-    if operand isa Var && operand in s.donatable && !haskey(s.targets, v) && storage(s, operand) isa Memory && storage(s, operand).owned
+    if operand isa Var && operand in s.donatable && !haskey(s.targets, v) &&
+       storage(s, operand) isa Memory && storage(s, operand).owned
         m = storage(s, operand)
         share_memory!(s, v, operand)
         return s.storages[v] = Memory(m.pointer, aval(v), true)
@@ -39,7 +45,9 @@ function donated_memory!(s::Frame, v::Var, operand::Atom)
     m
 end
 
-"Memory for a result of a nest: where it is wanted, or else that of an operand which it replaces, or new."
+"""
+Memory for a result of a nest: where it is wanted, or else that of an operand which it
+replaces, or new."""
 function root_memory!(s::Frame, v::Var, stage::NestStage)
     haskey(s.targets, v) && return memory!(s, v)
     for u in operands_in_memory(s, stage)
@@ -53,7 +61,8 @@ end
 function operands_in_memory(s::Frame, stage::NestStage)
     found = Var[]
     for e in stage_equations(stage)
-        each_leaf((u, _) -> isinmemory(s, u) && !(u in found) && push!(found, u), e.inputs, s.plan.producer, s.plan.memory)
+        each_leaf((u, _) -> isinmemory(s, u) && !(u in found) && push!(found, u), e.inputs,
+            s.plan.producer, s.plan.memory)
     end
     found
 end
@@ -67,14 +76,16 @@ function is_read_last(s::Frame, u::Var)
     o = owner(s, u)
     last(x) = get(s.plan.last, x, 0)
     reuses_memory(s.generator.target) && haskey(s.parts, o) && last(u) <= s.now[] &&
-        all(x -> x === u || owner(s, x) !== o || last(x) < s.now[], Iterators.flatten(((o,), keys(s.aliases))))
+        all(x -> x === u || owner(s, x) !== o || last(x) < s.now[],
+            Iterators.flatten(((o,), keys(s.aliases))))
 end
 
 """
 Marks an operand as one whose memory the result may take over; other operands that would read it
 while it changes are computed first."""
 function donate!(s::Frame, a::Atom, others)
-    a isa Var && storage(s, a) isa Memory && get(s.last, owner(s, a), 0) <= s.now[] && get(s.last, a, 0) <= s.now[] || return
+    a isa Var && storage(s, a) isa Memory && get(s.last, owner(s, a), 0) <= s.now[] &&
+        get(s.last, a, 0) <= s.now[] || return
     readers = [b for b in others if reads_memory(s, b, owner(s, a))]
     all(b -> storage(s, b) isa Virtual, readers) || return
     foreach(b -> materialize!(s, b), readers)
@@ -86,7 +97,8 @@ function reads_memory(s::Frame, a::Atom, memory::Var, seen = VarSet())
     a isa Var && !(a in seen) || return false
     push!(seen, a)
     x = storage(s, a)
-    x isa Virtual ? any(b -> reads_memory(s, b, memory, seen), x.equation.inputs) : owner(s, a) === memory
+    x isa Virtual ? any(b -> reads_memory(s, b, memory, seen), x.equation.inputs) :
+    owner(s, a) === memory
 end
 
 "Puts a virtual variable in memory."

@@ -1,8 +1,10 @@
 # Calls that Julia's compiler would turn into single instructions, written as such: finding that out
 # is most of its work on long code.
 
-const FLOAT_OPERATIONS = IdDict{Any,Any}((+) => Core.Intrinsics.add_float, (*) => Core.Intrinsics.mul_float, quotient => Core.Intrinsics.div_float)
-const INT_OPERATIONS = IdDict{Any,Any}((+) => Core.Intrinsics.add_int, (-) => Core.Intrinsics.sub_int, (*) => Core.Intrinsics.mul_int)
+const FLOAT_OPERATIONS = IdDict{Any,Any}((+) => Core.Intrinsics.add_float,
+    (*) => Core.Intrinsics.mul_float, quotient => Core.Intrinsics.div_float)
+const INT_OPERATIONS = IdDict{Any,Any}((+) => Core.Intrinsics.add_int,
+    (-) => Core.Intrinsics.sub_int, (*) => Core.Intrinsics.mul_int)
 
 """
     lean(ex, types) -> (expression, type)
@@ -38,17 +40,22 @@ pointer_target(::Any) = nothing
 function lean_call(::typeof(unsafe_load), x, T)
     target = pointer_target(T[1])
     target === nothing || (length(x) == 2 && T[2] !== Int) ? plain_call(unsafe_load, x) :
-        (Expr(:call, Core.Intrinsics.pointerref, x[1], length(x) == 2 ? x[2] : 1, 1), target)
+    (Expr(:call, Core.Intrinsics.pointerref, x[1], length(x) == 2 ? x[2] : 1, 1), target)
 end
 function lean_call(::typeof(unsafe_store!), x, T)
     target = pointer_target(T[1])
-    target === nothing || T[2] !== target || (length(x) == 3 && T[3] !== Int) ? plain_call(unsafe_store!, x) :
-        (Expr(:call, Core.Intrinsics.pointerset, x[1], x[2], length(x) == 3 ? x[3] : 1, 1), nothing)
+    target === nothing || T[2] !== target ||
+        (length(x) == 3 && T[3] !== Int) ? plain_call(unsafe_store!, x) :
+    (Expr(:call, Core.Intrinsics.pointerset, x[1], x[2], length(x) == 3 ? x[3] : 1, 1), nothing)
 end
 # A value said to be of the type that it has.
-lean_call(::typeof(stored), x, T) = x[1] === T[2] ? (x[2], T[2]) : (first(plain_call(stored, x)), x[1] isa DataType ? x[1] : nothing)
-lean_call(::typeof(working), x, T) = T[1] in (Float32, Float64) ? (x[1], T[1]) : plain_call(working, x)
-lean_call(::typeof(buffer_data), x, T) = x[1] isa DataType ? (buffer_address(x...), Ptr{x[1]}) : plain_call(buffer_data, x)
+lean_call(::typeof(stored), x, T) =
+    x[1] === T[2] ? (x[2], T[2]) :
+    (first(plain_call(stored, x)), x[1] isa DataType ? x[1] : nothing)
+lean_call(::typeof(working), x, T) =
+    T[1] in (Float32, Float64) ? (x[1], T[1]) : plain_call(working, x)
+lean_call(::typeof(buffer_data), x, T) =
+    x[1] isa DataType ? (buffer_address(x...), Ptr{x[1]}) : plain_call(buffer_data, x)
 function buffer_address(T, list, k)
     address(p) = :($(Core.Intrinsics.bitcast)(UInt, $p))
     buffer = :($(Core.Intrinsics.pointerref)($list, $k, 1))
@@ -57,5 +64,6 @@ function buffer_address(T, list, k)
 end
 
 "The code with intrinsic functions in place of calls."
-select_intrinsics(k::KernelCode) = with(k; code = Any[first(lean(ex, k.generator.types)) for ex in k.code])
+select_intrinsics(k::KernelCode) =
+    with(k; code = Any[first(lean(ex, k.generator.types)) for ex in k.code])
 lean(p::Parallel, types) = Parallel(p.index, p.chunks, first(lean(p.body, types))), nothing

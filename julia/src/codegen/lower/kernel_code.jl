@@ -11,13 +11,16 @@ struct KernelCode
     definitions::Vector{Any}
     slots::Int
 end
-with(k::KernelCode; code = k.code, slots = k.slots) = KernelCode(k.name, k.generator, code, k.definitions, slots)
+with(k::KernelCode; code = k.code, slots = k.slots) =
+    KernelCode(k.name, k.generator, code, k.definitions, slots)
 
 const ARGUMENTS = (:operands => Ptr{Ptr{Cvoid}}, :results => Ptr{Ptr{Cvoid}}, :pool => Ptr{Cvoid})
 # Variables go from function to function in slots of the workspace.
 const CONTEXT, SLOT = :context, 16
 
-"In code: the address of one of the kernel's functions, `(Int, Ptr{UInt8}) -> Cvoid`, which threads run."
+"""
+In code: the address of one of the kernel's functions, `(Int, Ptr{UInt8}) -> Cvoid`,
+which threads run."""
 struct FunctionPointer
     name::Symbol
 end

@@ -1,7 +1,9 @@
-# What runs on several threads, and what is too long for one function, become functions of their own.
+# What runs on several threads, and what is too long for one function, become
+# functions of their own.
 
 statements(ex) = 1
-statements(ex::Expr) = ex.head in (:block, :while, :if) ? sum(Int[statements(a) for a in ex.args]) : 1
+statements(ex::Expr) =
+    ex.head in (:block, :while, :if) ? sum(Int[statements(a) for a in ex.args]) : 1
 
 "The variables an expression mentions, and those it sets."
 function mentioned!(used::Set{Symbol}, set::Set{Symbol}, ex)
@@ -62,7 +64,9 @@ function outline_functions(k::KernelCode)
 end
 
 slot_pointer(v, k, types) =
-    :($(Core.Intrinsics.bitcast)($(Ptr{types[v]}), $(Core.Intrinsics.add_int)($(Core.Intrinsics.bitcast)(UInt, $CONTEXT), $(UInt(SLOT * (k - 1))))))
+    :($(Core.Intrinsics.bitcast)($(Ptr{types[v]}),
+        $(Core.Intrinsics.add_int)($(Core.Intrinsics.bitcast)(UInt, $CONTEXT),
+            $(UInt(SLOT * (k - 1))))))
 get_slot(v, k, types) = :($v = $(Core.Intrinsics.pointerref)($(slot_pointer(v, k, types)), 1, 1))
 put_slot(v, k, types) = :($(Core.Intrinsics.pointerset)($(slot_pointer(v, k, types)), $v, 1, 1))
 
@@ -76,12 +80,14 @@ end
 widest_parallel(ex, types) = 0
 widest_parallel(p::Parallel, types) = length(outer_variables(p, types))
 widest_parallel(ex::Expr, types) = widest_parallel(ex.args, types)
-widest_parallel(code::Vector{Any}, types) = reduce(max, Int[widest_parallel(ex, types) for ex in code]; init = 0)
+widest_parallel(code::Vector{Any}, types) =
+    reduce(max, Int[widest_parallel(ex, types) for ex in code]; init = 0)
 
 "Makes functions of the stretches for several threads, and calls of these in their place."
 threads_lowered!(definitions, ex, g, name) = ex
 threads_lowered!(definitions, ex::Expr, g, name) =
-    !holds_parallel(ex) ? ex : Expr(ex.head, (threads_lowered!(definitions, a, g, name) for a in ex.args)...)
+    !holds_parallel(ex) ? ex :
+    Expr(ex.head, (threads_lowered!(definitions, a, g, name) for a in ex.args)...)
 function threads_lowered!(definitions, p::Parallel, g, name)
     f, needs = Symbol(name, :_threads_, length(definitions) + 1), outer_variables(p, g.types)
     push!(definitions, :(function $f($(p.index)::Int, $CONTEXT::Ptr{UInt8})
@@ -90,7 +96,7 @@ function threads_lowered!(definitions, p::Parallel, g, name)
         nothing
     end))
     Expr(:block, (put_slot(v, k, g.types) for (k, v) in enumerate(needs))...,
-         :($(parallel_for)(pool, $(p.chunks), $(FunctionPointer(f)), convert(Ptr{Cvoid}, $CONTEXT))))
+        :($(parallel_for)(pool, $(p.chunks), $(FunctionPointer(f)), convert(Ptr{Cvoid}, $CONTEXT))))
 end
 holds_parallel(ex) = ex isa Parallel || (ex isa Expr && any(holds_parallel, ex.args))
 
@@ -110,12 +116,25 @@ function section_calls!(definitions, parts, types, base, name)
     before = Set{Symbol}(first.(ARGUMENTS))
     for (k, part) in enumerate(parts)
         f = Symbol(name, :_part_, k)
-        push!(definitions, :(@noinline function $f($CONTEXT::Ptr{UInt8})
-            $((get_slot(v, slot[v], types) for v in sort!(collect(part.used)) if v in before && haskey(slot, v))...)
-            $(part.code...)
-            $((put_slot(v, slot[v], types) for v in sort!(collect(part.set)) if haskey(slot, v) && (v in before || v in part.defined))...)
-            nothing
-        end))
+        push!(
+            definitions,
+            :(@noinline function $f($CONTEXT::Ptr{UInt8})
+                $(
+                    (
+                        get_slot(v, slot[v], types) for v in sort!(collect(part.used))
+                        if v in before && haskey(slot, v)
+                    )...
+                )
+                $(part.code...)
+                $(
+                    (
+                        put_slot(v, slot[v], types) for v in sort!(collect(part.set))
+                        if haskey(slot, v) && (v in before || v in part.defined)
+                    )...
+                )
+                nothing
+            end)
+        )
         push!(calls, :($f($CONTEXT)))
         union!(before, part.defined)
     end

@@ -38,7 +38,8 @@ function claim_targets!(s::Frame, p::Program, producer, targets)
         while haskey(producer, v) && isalias(producer[v])
             v = producer[v].inputs[1]
         end
-        haskey(producer, v) && !haskey(s.targets, v) && size_of(shape(v)) == size_of(shape(a)) && (s.targets[v] = Memory(m.pointer, aval(v), true))
+        haskey(producer, v) && !haskey(s.targets, v) && size_of(shape(v)) == size_of(shape(a)) &&
+            (s.targets[v] = Memory(m.pointer, aval(v), true))
     end
 end
 
@@ -60,9 +61,11 @@ end
 function emit_stage!(s::Frame, stage::ScalarStage)
     e, n = stage.equation, Nest(s, Int[])
     values = [element(e.op, n, e, k, Affine[]) for k in eachindex(e.outputs)]
-    write_point!(s.generator, with_branches(RowPart(0:0, n.steps, [], [])), Store[], Reduce[], Symbol[])
+    write_point!(s.generator, with_branches(RowPart(0:0, n.steps, [], [])), Store[], Reduce[],
+        Symbol[])
     for (v, x) in zip(e.outputs, values)
-        s.storages[v] = Register(x isa Symbol ? x : local!(s.generator, dtype(v), stored(dtype(v), x)))
+        s.storages[v] =
+            Register(x isa Symbol ? x : local!(s.generator, dtype(v), stored(dtype(v), x)))
     end
 end
 
@@ -140,4 +143,3 @@ function emit_stage!(s::Frame, stage::OwnStage)
         isscalar(v) && m isa Memory && define!(s, v, :($(unsafe_load)($(m.pointer))))
     end
 end
-

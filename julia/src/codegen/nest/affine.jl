@@ -14,11 +14,14 @@ Affine(rank::Int, offset::Int = 0) = Affine(zeros(Int, rank), offset, [])
 loop_index(rank, k) = (a = Affine(rank); a.coefs[k] = 1; a)
 Affine(rank::Int, variable::Symbol) = Affine(zeros(Int, rank), 0, [variable => 1])
 
-Base.:(==)(a::Affine, b::Affine) = a.coefs == b.coefs && a.offset == b.offset && a.dynamic == b.dynamic
+Base.:(==)(a::Affine, b::Affine) =
+    a.coefs == b.coefs && a.offset == b.offset && a.dynamic == b.dynamic
 Base.hash(a::Affine, h::UInt) = hash(a.coefs, hash(a.offset, hash(a.dynamic, h)))
-Base.:*(a::Affine, c::Int) = Affine(a.coefs .* c, a.offset * c, [d => k * c for (d, k) in a.dynamic])
+Base.:*(a::Affine, c::Int) =
+    Affine(a.coefs .* c, a.offset * c, [d => k * c for (d, k) in a.dynamic])
 Base.:+(a::Affine, c::Int) = Affine(a.coefs, a.offset + c, a.dynamic)
-Base.:+(a::Affine, b::Affine) = Affine(a.coefs .+ b.coefs, a.offset + b.offset, add_terms(a.dynamic, b.dynamic))
+Base.:+(a::Affine, b::Affine) =
+    Affine(a.coefs .+ b.coefs, a.offset + b.offset, add_terms(a.dynamic, b.dynamic))
 
 function add_terms(a, b)
     isempty(b) && return a
@@ -35,7 +38,8 @@ isstatic(a::Affine) = isempty(a.dynamic)
 isinvariant(a::Affine) = all(==(0), a.coefs)
 
 "Position in row-major memory of the element at these indices."
-linear(index::Vector{Affine}, strides, rank) = foldl(+, (i * s for (i, s) in zip(index, strides)); init = Affine(rank))
+linear(index::Vector{Affine}, strides, rank) =
+    foldl(+, (i * s for (i, s) in zip(index, strides)); init = Affine(rank))
 
 "Its lowest and highest value over a domain, where no run-time variable enters."
 function bounds(a::Affine, domain)

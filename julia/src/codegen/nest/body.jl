@@ -14,10 +14,12 @@ struct Position
 end
 const Step = Union{Load,Apply,Position}
 Base.:(==)(a::Load, b::Load) = a.pointer === b.pointer && a.at == b.at
-Base.:(==)(a::Apply, b::Apply) = a.f === b.f && length(a.operands) == length(b.operands) && all(map(===, a.operands, b.operands))
+Base.:(==)(a::Apply, b::Apply) =
+    a.f === b.f && length(a.operands) == length(b.operands) && all(map(===, a.operands, b.operands))
 Base.:(==)(a::Position, b::Position) = a.at == b.at
 Base.hash(s::Load, h::UInt) = hash(s.pointer, hash(s.at, h))
-Base.hash(s::Apply, h::UInt) = foldl((h, x) -> hash(objectid(x), h), s.operands; init = hash(objectid(s.f), h))
+Base.hash(s::Apply, h::UInt) =
+    foldl((h, x) -> hash(objectid(x), h), s.operands; init = hash(objectid(s.f), h))
 Base.hash(s::Position, h::UInt) = hash(s.at, h)
 
 "`value` of each point goes to `pointer` at `at`."

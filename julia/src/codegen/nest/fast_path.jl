@@ -26,10 +26,14 @@ function fast_paths(part::RowPart)
     found
 end
 
-"The form of a function of numbers for ordinary arguments, and their greatest magnitude, or nothing."
+"""
+The form of a function of numbers for ordinary arguments, and their greatest
+magnitude, or nothing."""
 fast_form(f, T) = NumberMath.near(f, T)
 
-"Where there is no row, a branch decides. The limit is of the type: a value with data is no function to call by name."
+"""
+Where there is no row, a branch decides. The limit is of the type: a value with data is no
+function to call by name."""
 struct Versioned{limit,F,N}
     f::F
     fast::N
@@ -39,8 +43,12 @@ Versioned(f, fast, limit) = Versioned{limit,typeof(f),typeof(fast)}(f, fast)
 limit(::Versioned{L}) where {L} = L
 function with_branches(part::RowPart)
     chosen(step::Step, T) = step
-    chosen(step::Apply, T) = (form = fast_form(step.f, T); form === nothing ? step : Apply(Versioned(step.f, form...), step.operands))
-    RowPart(part.inner, [(v, chosen(step, T), T) for (v, step, T) in part.steps], part.stores, part.reduces)
+    chosen(step::Apply, T) =
+        (form = fast_form(step.f, T);
+        form === nothing ? step :
+        Apply(Versioned(step.f, form...), step.operands))
+    RowPart(part.inner, [(v, chosen(step, T), T) for (v, step, T) in part.steps], part.stores,
+        part.reduces)
 end
 hasfast_form((_, step, T)) = step isa Apply && fast_form(step.f, T) !== nothing
 
@@ -75,7 +83,9 @@ function write_versions!(f, g::Generator, part::RowPart, checks, variables, from
         end
     end
     forms = Dict(c.step => c.fast for c in checks)
-    assumed = RowPart(part.inner, [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps], part.stores, part.reduces)
+    assumed = RowPart(part.inner,
+        [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps],
+        part.stores, part.reduces)
     fast, slow = block(() -> f(assumed), g), block(() -> f(part), g)
     emit_code!(g, Expr(:if, :($exceeded === $(Int32(0))), fast, slow))
 end

@@ -17,7 +17,7 @@ function write_interior!(f, g::Generator, part::RowPart, variables)
     part.interior === nothing && return f(part)
     row = vcat(variables, 0)
     inside = foldl((p, q) -> :($(&)($p, $q)),
-                   Any[:($(within_bounds)($(expression(a, row)), $size)) for (a, size) in part.edges])
+        Any[:($(within_bounds)($(expression(a, row)), $size)) for (a, size) in part.edges])
     interior, boundary = block(() -> f(part.interior), g), block(() -> f(part), g)
     emit_code!(g, Expr(:if, inside, interior, boundary))
 end

@@ -8,6 +8,8 @@ lane_start(r::Reduce) = to_lane(r.op, r.type, neutral(r.op, r.type))
 combine_lanes(op::ReduceMax, ::Type{T}, a, b) where {T<:Ordered} = ifelse(a > b, a, b)
 combine_lanes(op::ReduceMin, ::Type{T}, a, b) where {T<:Ordered} = ifelse(a < b, a, b)
 in_order(bits::T) where {T<:Signed} = bits ⊻ ((bits >> (8sizeof(T) - 1)) & typemax(T))
-to_lane(op::ReduceMax, ::Type{T}, x) where {T<:Ordered} = (I = lane(op, T); ifelse(x != x, typemax(I), in_order(reinterpret(I, x))))
-to_lane(op::ReduceMin, ::Type{T}, x) where {T<:Ordered} = (I = lane(op, T); ifelse(x != x, typemin(I), in_order(reinterpret(I, x))))
+to_lane(op::ReduceMax, ::Type{T}, x) where {T<:Ordered} =
+    (I = lane(op, T); ifelse(x != x, typemax(I), in_order(reinterpret(I, x))))
+to_lane(op::ReduceMin, ::Type{T}, x) where {T<:Ordered} =
+    (I = lane(op, T); ifelse(x != x, typemin(I), in_order(reinterpret(I, x))))
 from_lane(op::Extremum, ::Type{T}, x) where {T<:Ordered} = reinterpret(T, in_order(x))

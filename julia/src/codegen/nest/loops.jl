@@ -11,7 +11,8 @@ function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDi
     domain, parts, stores, reduces = in_memory_order(collapsed(domain, parts, stores, reduces)...)
     chunks = chunk_count(s.generator, domain, parts, reduces)
     note!(s.generator.notes, LoopNote(chunks))
-    chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) : write_loops!(s.generator, domain, parts, stores, reduces)
+    chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) :
+    write_loops!(s.generator, domain, parts, stores, reduces)
 end
 
 function built_parts(s, domain, stores, reduces, roots)
@@ -19,7 +20,9 @@ function built_parts(s, domain, stores, reduces, roots)
     nest, part = built(s, domain, whole, stores, reduces, roots)
     breaks = sort!(unique(nest.breaks))
     length(breaks) >= MOST_PARTS && return [part]
-    interior(nest, part) = with_interior(nest, part, () -> built(s, domain, part.inner, stores, reduces, roots; interior = true))
+    interior(nest, part) =
+        with_interior(nest, part,
+            () -> built(s, domain, part.inner, stores, reduces, roots; interior = true))
     isempty(breaks) && return [interior(nest, part)]
     starts = vcat(0, breaks)
     stops = vcat(breaks, length(whole)) .- 1
@@ -36,11 +39,15 @@ end
 # ---- writing
 
 "Writes the loops; `from` and `to` bound the first axis."
-function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing, variables = Symbol[])
+function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing,
+    variables = Symbol[])
     isempty(domain) && return write_point!(g, with_branches(parts[1]), stores, reduces, variables)
-    length(variables) == length(domain) - 1 && return write_row!(g, parts, stores, reduces, variables, from, to)
-    length(variables) == length(domain) - 2 && length(parts) == 1 && is_crossed(domain, parts[1], stores) &&
-        return write_tiles!(g, domain, parts, stores, reduces, something(from, 0), something(to, domain[end-1]), variables)
+    length(variables) == length(domain) - 1 &&
+        return write_row!(g, parts, stores, reduces, variables, from, to)
+    length(variables) == length(domain) - 2 && length(parts) == 1 &&
+        is_crossed(domain, parts[1], stores) &&
+        return write_tiles!(g, domain, parts, stores, reduces, something(from, 0),
+            something(to, domain[end-1]), variables)
     counted_loop!(g, something(to, domain[length(variables)+1]); from = something(from, 0)) do i
         write_loops!(g, domain, parts, stores, reduces; variables = vcat(variables, i))
     end
@@ -72,8 +79,12 @@ function write_row!(g, parts, stores, reduces, variables, from, to)
     along = [r for r in reduces if r.reduced[end]]
     checks = length(parts) == 1 && length(parts[1].inner) > 1 ? fast_paths(parts[1]) : FastPath[]
     row(a, b) = write_sums!(g, parts, stores, reduces, along, checks, variables, a, b)
-    ((isempty(along) && isempty(checks)) || length(parts) > 1 || length(parts[1].inner) <= LONG_ROW) && return row(from, to)
-    stepped_loop!(row, g, something(from, 0), something(to, length(parts[1].inner)); step = ROW_BLOCK)
+    (
+        (isempty(along) && isempty(checks)) || length(parts) > 1 ||
+        length(parts[1].inner) <= LONG_ROW
+    ) && return row(from, to)
+    stepped_loop!(row, g, something(from, 0), something(to, length(parts[1].inner));
+        step = ROW_BLOCK)
 end
 
 function write_sums!(g, parts, stores, reduces, along, checks, variables, from, to)
@@ -93,7 +104,9 @@ end
 
 function write_inner!(g, part, stores, reduces, sums, variables, from, to)
     alone = length(part.inner) == 1
-    body(i) = write_point!(g, alone ? with_branches(part) : part, stores, reduces, vcat(variables, i), sums)
+    body(i) =
+        write_point!(g, alone ? with_branches(part) : part, stores, reduces,
+            vcat(variables, i), sums)
     alone ? body(local!(g, Int, from)) : row_loop!(body, g, part, sums, variables, from, to)
 end
 
@@ -102,23 +115,31 @@ function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,
         emit_code!(g, :($v = $(step_expression(step, T, variables))))
     end
     for (x, value) in zip(stores, part.stores)
-        emit_code!(g, :($(unsafe_store!)($(x.pointer), $(stored)($(x.type), $value), $(expression(x.at + 1, variables)))))
+        emit_code!(g,
+            :($(unsafe_store!)($(x.pointer), $(stored)($(x.type), $value),
+                $(expression(x.at + 1, variables)))))
     end
     for (r, value) in zip(reduces, part.reduces)
         if haskey(sums, r)
             a = sums[r]
-            emit_code!(g, :($a = $(combine_lanes)($(r.op), $(r.type), $a, $(to_lane)($(r.op), $(r.type), $(stored)($(r.type), $(working)($value))))))
+            emit_code!(g,
+                :(
+                    $a = $(combine_lanes)($(r.op), $(r.type), $a,
+                        $(to_lane)($(r.op), $(r.type), $(stored)($(r.type), $(working)($value))))
+                ))
         else
             combine!(g, r, variables, :($(working)($value)))
         end
     end
 end
 
-step_expression(s::Load, T, variables) = :($(unsafe_load)($(s.pointer), $(expression(s.at + 1, variables))))
+step_expression(s::Load, T, variables) =
+    :($(unsafe_load)($(s.pointer), $(expression(s.at + 1, variables))))
 step_expression(s::Position, T, variables) = expression(s.at, variables)
 step_expression(s::Apply, T, variables) =
     s.f in KEEP_DTYPE ? :($(s.f)($(s.operands...))) : :($(stored)($T, $(s.f)($(s.operands...))))
-# Functions whose result has the dtype that the primitive's has; to say so again costs the compiler time.
+# Functions whose result has the dtype that the primitive's has; to say so again
+# costs the compiler time.
 const KEEP_DTYPE = (+, -, *, &, |, ifelse, clamp_position, as_position, within_bounds)
 
 function combine!(g, r::Reduce, variables, value)
@@ -127,7 +148,8 @@ function combine!(g, r::Reduce, variables, value)
         emit_code!(g, :($(r.total) = $(stored)($(r.type), $f($(r.total), $value))))
     else
         at = local!(g, Int, expression(r.at + 1, variables))
-        emit_code!(g, :($(unsafe_store!)($(r.pointer), $(stored)($(r.type), $f($(unsafe_load)($(r.pointer), $at), $value)), $at)))
+        emit_code!(g,
+            :($(unsafe_store!)($(r.pointer),
+                $(stored)($(r.type), $f($(unsafe_load)($(r.pointer), $at), $value)), $at)))
     end
 end
-

@@ -1,7 +1,8 @@
 # A loop nest: what is computed at each point of a domain. Its code is made in loops.jl.
 
 """
-The body of a loop nest over `domain`, while it is being built for the part `inner` of the last axis.
+The body of a loop nest over `domain`, while it is being built for the part
+`inner` of the last axis.
 
 `breaks` collects the places along the last axis where a condition (such as the edge of a padded
 array) changes: between two of them it is known. `edges` collects the conditions on the other axes,
@@ -20,7 +21,8 @@ struct Nest
     interior::Bool
     roots::IdDict{Var,Equation}
 end
-Nest(frame::Frame, domain, inner = 0:last_size(domain)-1, roots = IdDict{Var,Equation}(); interior = false) =
+Nest(frame::Frame, domain, inner = 0:last_size(domain)-1, roots = IdDict{Var,Equation}();
+    interior = false) =
     Nest(frame, domain, inner, [], Dict{Any,Any}(), Int[], [], interior, roots)
 last_size(domain) = isempty(domain) ? 1 : domain[end]
 rank(n::Nest) = length(n.domain)
@@ -65,7 +67,8 @@ pointwise(n::Nest, a::Atom, index) = element(n, a, isempty(shape(a)) ? Affine[] 
 
 "An element of an integer atom as a position: a number where it is known."
 index_value(n::Nest, a::Literal, index) = zero_index(n) + Int(a.value)
-index_value(n::Nest, a::Var, index) = Affine(rank(n), apply!(n, as_position, Int, element(n, a, index)))
+index_value(n::Nest, a::Var, index) =
+    Affine(rank(n), apply!(n, as_position, Int, element(n, a, index)))
 as_position(i::Integer) = i % Int
 as_position(i::UInt64) = ifelse(i > typemax(Int) % UInt64, typemax(Int), i % Int)
 
@@ -79,7 +82,8 @@ function clamped(n::Nest, a::Affine, low::Int, high::Int)
     Affine(rank(n), apply!(n, clamp_position, Int, position_symbol(n, a), low, high))
 end
 clamp_position(i::Int, low::Int, high::Int) = ifelse(i < low, low, ifelse(i > high, high, i))
-position_symbol(n::Nest, a::Affine) = length(a.dynamic) == 1 && isinvariant(a) && a.offset == 0 && last(a.dynamic[1]) == 1 ?
+position_symbol(n::Nest, a::Affine) =
+    length(a.dynamic) == 1 && isinvariant(a) && a.offset == 0 && last(a.dynamic[1]) == 1 ?
     first(a.dynamic[1]) : position!(n, a)
 
 "Lowest and highest value of a static position in the part of the domain being built."
@@ -116,11 +120,15 @@ function inside(n::Nest, index::Vector{Affine}, sizes)
 end
 within_bounds(i::Int, size::Int) = (0 <= i) & (i < size)
 
-"Where along the last axis a position that depends on that axis alone enters or leaves 0 … size - 1."
+"""
+Where along the last axis a position that depends on that axis alone enters or
+leaves 0 … size - 1."""
 function note_breaks!(n::Nest, a::Affine, size)
     c = a.coefs[end]
     (c == 0 || any(!=(0), a.coefs[1:end-1])) && return
-    crossings = c > 0 ? (cld(-a.offset, c), cld(size - a.offset, c)) : (fld(a.offset - size, -c) + 1, fld(a.offset, -c) + 1)
+    crossings =
+        c > 0 ? (cld(-a.offset, c), cld(size - a.offset, c)) :
+        (fld(a.offset - size, -c) + 1, fld(a.offset, -c) + 1)
     append!(n.breaks, (x for x in crossings if first(n.inner) < x <= last(n.inner)))
 end
 

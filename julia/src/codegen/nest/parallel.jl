@@ -17,13 +17,26 @@ kept_size(r::Reduce, domain) = prod(Int[n for (n, gone) in zip(domain, r.reduced
 function write_parallel!(s::Frame, domain, parts, stores, reduces, chunks)
     g, chunk = s.generator, fresh_symbol!(s.generator, Int)
     split_sums = [r for r in reduces if r.reduced[1]]
-    areas = IdDict{Reduce,Part}(r => allocate!(g.arena, chunks * kept_size(r, domain) * sizeof(r.type)) for r in split_sums)
+    areas = IdDict{Reduce,Part}(
+        r =>
+            allocate!(g.arena, chunks * kept_size(r, domain) * sizeof(r.type)) for r in split_sums
+    )
     body = threaded_block(g) do
-        own = Reduce[haskey(areas, r) ? own_accumulator!(g, r, areas[r], chunk, kept_size(r, domain)) : r for r in reduces]
-        from, to = (local!(g, Int, :($(÷)($(*)($(domain[1]), $(k)), $chunks))) for k in (chunk, :($chunk + 1)))
+        own = Reduce[
+            haskey(areas, r) ?
+            own_accumulator!(g, r, areas[r], chunk, kept_size(r, domain)) : r for r in
+            reduces
+        ]
+        from, to = (
+            local!(g, Int, :($(÷)($(*)($(domain[1]), $(k)), $chunks)))
+            for k in (chunk, :($chunk + 1))
+        )
         write_loops!(g, domain, parts, stores, own; from = from, to = to)
         for (r, mine) in zip(reduces, own)
-            r.pointer === nothing && emit_code!(g, :($(unsafe_store!)($(pointer_at!(g, r.type, areas[r])), $(mine.total), $chunk + 1)))
+            r.pointer === nothing &&
+                emit_code!(g,
+                    :($(unsafe_store!)($(pointer_at!(g, r.type, areas[r])), $(mine.total),
+                        $chunk + 1)))
         end
     end
     emit_code!(g, Parallel(chunk, chunks, body))
@@ -52,16 +65,21 @@ function own_accumulator!(g, r::Reduce, area, chunk, n)
     vector_loop!(i -> emit_code!(g, :($(unsafe_store!)($mine, $start, $i + 1))), g, n)
     with(r; pointer = mine)
 end
-with(r::Reduce; pointer = r.pointer, total = r.total) = Reduce(r.value, r.op, r.type, r.reduced, pointer, r.at, total)
+with(r::Reduce; pointer = r.pointer, total = r.total) =
+    Reduce(r.value, r.op, r.type, r.reduced, pointer, r.at, total)
 
 "Combines the chunks' accumulators."
 function gather_sums!(g, r::Reduce, area, chunks, n)
     f, base = combiner(r.op), pointer_at!(g, r.type, area)
     counted_loop!(g, chunks) do k
-        r.pointer === nothing && return emit_code!(g, :($(r.total) = $(stored)($(r.type), $f($(r.total), $(unsafe_load)($base, $k + 1)))))
+        r.pointer === nothing &&
+            return emit_code!(g,
+                :($(r.total) = $(stored)($(r.type), $f($(r.total), $(unsafe_load)($base, $k + 1)))))
         vector_loop!(g, n) do i
             part = :($(unsafe_load)($base, $k * $n + $i + 1))
-            emit_code!(g, :($(unsafe_store!)($(r.pointer), $(stored)($(r.type), $f($(unsafe_load)($(r.pointer), $i + 1), $part)), $i + 1)))
+            emit_code!(g,
+                :($(unsafe_store!)($(r.pointer),
+                    $(stored)($(r.type), $f($(unsafe_load)($(r.pointer), $i + 1), $part)), $i + 1)))
         end
     end
 end

@@ -7,22 +7,31 @@ function host_definitions(table::OutsideTable)
     task = read_place(table, Place(:function, "host_task"), Ptr{Cvoid})
     Any[
         :(host_task(team::$(Ptr{FFI.Team})) = $(FFI.pool_task)(team)),
-        :(host_parallel_for(pool::$(Ptr{Cvoid}), chunks::Int, body::$(Ptr{Cvoid}), data::$(Ptr{Cvoid})) =
-            $(FFI.share_out)(pool, chunks, body, data, $task, $(FFI.no_safepoint))),
-        :(host_handle(frame::$(Ptr{FFI.FFICallFrame}), descriptor::$(Ptr{FFI.Descriptor})) =
-            $(FFI.handle_behind)($gate, frame, descriptor)),
+        :(
+            host_parallel_for(pool::$(Ptr{Cvoid}), chunks::Int, body::$(Ptr{Cvoid}),
+                data::$(Ptr{Cvoid})) =
+                $(FFI.share_out)(pool, chunks, body, data, $task, $(FFI.no_safepoint))
+        ),
+        :(
+            host_handle(frame::$(Ptr{FFI.FFICallFrame}), descriptor::$(Ptr{FFI.Descriptor})) =
+                $(FFI.handle_behind)($gate, frame, descriptor)
+        ),
         :(host_shut() = $(FFI.shut_gate)($gate)),
     ]
 end
 const GATE_DATA = zeros(Int64, 2)
 
-write_host(path::String) = (table = OutsideTable();
-    write_object_file(path, host_definitions(table), ["host_parallel_for", "host_handle", "host_shut"], table))
+write_host(path::String) = (
+    table = OutsideTable();
+    write_object_file(path, host_definitions(table),
+        ["host_parallel_for", "host_handle", "host_shut"], table)
+)
 
 """
     write_kernel(program, path) -> (ObjectFile, FFI.Buffers, workspace)
 
-A Program's kernel as an object file with two symbols: the handler that XLA's FFI calls, and the kernel."""
+A Program's kernel as an object file with two symbols: the handler that XLA's FFI
+calls, and the kernel."""
 function write_kernel(p::Program, path::String)
     definitions, workspace = kernel_code(p)
     table = OutsideTable()
@@ -35,8 +44,12 @@ function write_kernel(p::Program, path::String)
     file, FFI.buffers(p, workspace), workspace
 end
 
-handler_definition(name::Symbol, t::OutsideTable) = :($name(frame::$(Ptr{Cvoid})) = $(handled_by_host)(
-    $(read_place(t, Place(:host, "host_handle"), Ptr{Cvoid})), frame, $(read_place(t, Place(:descriptor, ""), Ptr{Cvoid}))))
+handler_definition(name::Symbol, t::OutsideTable) =
+    :(
+        $name(frame::$(Ptr{Cvoid})) = $(handled_by_host)(
+            $(read_place(t, Place(:host, "host_handle"), Ptr{Cvoid})), frame,
+            $(read_place(t, Place(:descriptor, ""), Ptr{Cvoid})))
+    )
 @inline function handled_by_host(f::Ptr{Cvoid}, frame::Ptr{Cvoid}, descriptor::Ptr{Cvoid})
     f == C_NULL && return C_NULL    # it never is; but `ccall` would look, and throw
     ccall(f, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}), frame, descriptor)

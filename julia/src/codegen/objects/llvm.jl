@@ -3,7 +3,8 @@
 "The targets by Sys.ARCH, as libLLVM's functions spell them."
 const LLVM_TARGETS = Dict(:x86_64 => "X86", :aarch64 => "AArch64")
 
-const OBJECT_CODE, POSITION_INDEPENDENT, DEFAULT_MODEL, AGGRESSIVE = Cint(1), Cint(2), Cint(0), Cint(3)
+const OBJECT_CODE, POSITION_INDEPENDENT, DEFAULT_MODEL, AGGRESSIVE = (Cint(1), Cint(2),
+    Cint(0), Cint(3))
 const INTERNAL_LINKAGE = Cint(8)
 
 "Why no object file can be made here, or of this kernel."
@@ -15,7 +16,8 @@ Base.showerror(io::IO, e::NoObjectFile) = print(io, e.reason)
 "libLLVM, as Julia has loaded it."
 function libllvm()
     found = filter(path -> occursin(r"^libLLVM", basename(path)), dllist())
-    isempty(found) ? throw(NoObjectFile("this Julia has no libLLVM of its own")) : dlopen(first(found))
+    isempty(found) ? throw(NoObjectFile("this Julia has no libLLVM of its own")) :
+    dlopen(first(found))
 end
 
 "A text that LLVM gave, which is freed."
@@ -28,18 +30,21 @@ end
 
 function read_module(llvm, context, text::String)
     buffer = ccall(dlsym(llvm, :LLVMCreateMemoryBufferWithMemoryRangeCopy), Ptr{Cvoid},
-                   (Ptr{UInt8}, Csize_t, Cstring), text, sizeof(text), "kernel")
+        (Ptr{UInt8}, Csize_t, Cstring), text, sizeof(text), "kernel")
     made, message = Ref{Ptr{Cvoid}}(C_NULL), Ref{Ptr{UInt8}}(C_NULL)
-    failed = ccall(dlsym(llvm, :LLVMParseIRInContext), Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Ref{Ptr{Cvoid}}, Ref{Ptr{UInt8}}),
-                   context, buffer, made, message)
-    failed == 0 ? made[] : throw(NoObjectFile("LLVM does not read its own text: $(taken_text(llvm, message[]))"))
+    failed = ccall(dlsym(llvm, :LLVMParseIRInContext), Cint,
+        (Ptr{Cvoid}, Ptr{Cvoid}, Ref{Ptr{Cvoid}}, Ref{Ptr{UInt8}}), context, buffer, made,
+        message)
+    failed == 0 ? made[] :
+    throw(NoObjectFile("LLVM does not read its own text: $(taken_text(llvm, message[]))"))
 end
 
 "The modules of these texts as one; functions and data that are not `exported` are its own."
 function linked_module(llvm, context, texts, exported)
     whole = read_module(llvm, context, first(texts))
     for text in texts[2:end]
-        failed = ccall(dlsym(llvm, :LLVMLinkModules2), Cint, (Ptr{Cvoid}, Ptr{Cvoid}), whole, read_module(llvm, context, text))
+        failed = ccall(dlsym(llvm, :LLVMLinkModules2), Cint, (Ptr{Cvoid}, Ptr{Cvoid}), whole,
+            read_module(llvm, context, text))
         failed == 0 || throw(NoObjectFile("LLVM cannot link the kernel's functions"))
     end
     make_internal(llvm, whole, (:LLVMGetFirstFunction, :LLVMGetNextFunction), exported)
@@ -51,7 +56,11 @@ function make_internal(llvm, whole, (first_of, next_of), exported)
     value = ccall(dlsym(llvm, first_of), Ptr{Cvoid}, (Ptr{Cvoid},), whole)
     while value != C_NULL
         size = Ref{Csize_t}(0)
-        name = unsafe_string(ccall(dlsym(llvm, :LLVMGetValueName2), Ptr{UInt8}, (Ptr{Cvoid}, Ref{Csize_t}), value, size))
+        name =
+            unsafe_string(
+                ccall(dlsym(llvm, :LLVMGetValueName2), Ptr{UInt8},
+                    (Ptr{Cvoid}, Ref{Csize_t}), value, size)
+            )
         isdeclaration = ccall(dlsym(llvm, :LLVMIsDeclaration), Cint, (Ptr{Cvoid},), value) != 0
         isdeclaration || name in exported ||
             ccall(dlsym(llvm, :LLVMSetLinkage), Cvoid, (Ptr{Cvoid}, Cint), value, INTERNAL_LINKAGE)
@@ -62,29 +71,38 @@ end
 "Code for this processor, to be loaded anywhere."
 function target_machine(llvm)
     kind = get(LLVM_TARGETS, Sys.ARCH, nothing)
-    kind === nothing && throw(NoObjectFile("object files are not made for the processors $(Sys.ARCH)"))
+    kind === nothing &&
+        throw(NoObjectFile("object files are not made for the processors $(Sys.ARCH)"))
     for part in ("TargetInfo", "Target", "TargetMC", "AsmPrinter")
         ccall(dlsym(llvm, Symbol("LLVMInitialize", kind, part)), Cvoid, ())
     end
     triple = taken_text(llvm, ccall(dlsym(llvm, :LLVMGetDefaultTargetTriple), Ptr{UInt8}, ()))
     features = taken_text(llvm, ccall(dlsym(llvm, :LLVMGetHostCPUFeatures), Ptr{UInt8}, ()))
     target, message = Ref{Ptr{Cvoid}}(C_NULL), Ref{Ptr{UInt8}}(C_NULL)
-    failed = ccall(dlsym(llvm, :LLVMGetTargetFromTriple), Cint, (Cstring, Ref{Ptr{Cvoid}}, Ref{Ptr{UInt8}}), triple, target, message)
-    failed == 0 || throw(NoObjectFile("LLVM has no target for this machine: $(taken_text(llvm, message[]))"))
-    ccall(dlsym(llvm, :LLVMCreateTargetMachine), Ptr{Cvoid}, (Ptr{Cvoid}, Cstring, Cstring, Cstring, Cint, Cint, Cint),
-          target[], triple, ccall(:jl_get_cpu_name, Ref{String}, ()), features, AGGRESSIVE, POSITION_INDEPENDENT, DEFAULT_MODEL)
+    failed = ccall(dlsym(llvm, :LLVMGetTargetFromTriple), Cint,
+        (Cstring, Ref{Ptr{Cvoid}}, Ref{Ptr{UInt8}}), triple, target, message)
+    failed == 0 ||
+        throw(NoObjectFile("LLVM has no target for this machine: $(taken_text(llvm, message[]))"))
+    ccall(dlsym(llvm, :LLVMCreateTargetMachine), Ptr{Cvoid},
+        (Ptr{Cvoid}, Cstring, Cstring, Cstring, Cint, Cint, Cint), target[], triple,
+        ccall(:jl_get_cpu_name, Ref{String}, ()), features, AGGRESSIVE, POSITION_INDEPENDENT,
+        DEFAULT_MODEL)
 end
 
-"Writes the object file of LLVM modules in text form, of which only the `exported` names can be seen."
+"""
+Writes the object file of LLVM modules in text form, of which only the `exported`
+names can be seen."""
 function write_object(path::String, texts, exported)
     llvm = libllvm()
     context = ccall(dlsym(llvm, :LLVMContextCreate), Ptr{Cvoid}, ())
     machine = target_machine(llvm)
     try
         whole, message = linked_module(llvm, context, texts, exported), Ref{Ptr{UInt8}}(C_NULL)
-        failed = ccall(dlsym(llvm, :LLVMTargetMachineEmitToFile), Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Cstring, Cint, Ref{Ptr{UInt8}}),
-                       machine, whole, path, OBJECT_CODE, message)
-        failed == 0 || throw(NoObjectFile("LLVM cannot write $path: $(taken_text(llvm, message[]))"))
+        failed = ccall(dlsym(llvm, :LLVMTargetMachineEmitToFile), Cint,
+            (Ptr{Cvoid}, Ptr{Cvoid}, Cstring, Cint, Ref{Ptr{UInt8}}), machine, whole, path,
+            OBJECT_CODE, message)
+        failed == 0 ||
+            throw(NoObjectFile("LLVM cannot write $path: $(taken_text(llvm, message[]))"))
     finally
         ccall(dlsym(llvm, :LLVMDisposeTargetMachine), Cvoid, (Ptr{Cvoid},), machine)
         ccall(dlsym(llvm, :LLVMContextDispose), Cvoid, (Ptr{Cvoid},), context)

@@ -12,7 +12,8 @@ struct Specialization
     f::Any
     types::Any
 end
-function_name(s::Specialization) = s.f isa Union{Function,Type} ? string(nameof(s.f)) : string(nameof(typeof(s.f)))
+function_name(s::Specialization) =
+    s.f isa Union{Function,Type} ? string(nameof(s.f)) : string(nameof(typeof(s.f)))
 
 """
 LLVM's text of a specialization's module, the name of its definition there, and by their names there
@@ -30,7 +31,10 @@ julia_name(name) = (m = match(JULIA_NAME, name); m === nothing ? nothing : m[1])
 # Plain text: `raw` would keep debug information, and make newer Julias pass their task as an
 # argument and stop at safepoints, which code outside of a Julia process cannot.
 llvm_text(s::Specialization) =
-    sprint(io -> code_llvm(io, s.f, s.types; raw = false, dump_module = true, optimize = true, debuginfo = :none))
+    sprint(
+        io -> code_llvm(io, s.f, s.types; raw = false, dump_module = true, optimize = true,
+            debuginfo = :none)
+    )
 
 function FunctionText(s::Specialization)
     # Inferred in the present world, and remembered: Julia 1.5 otherwise calls what is new in the
@@ -44,7 +48,9 @@ function FunctionText(s::Specialization)
     FunctionText(text, own[1], callees(text, own[1], s))
 end
 
-"The text without the definitions of other functions, the wrappers for calls by Julia, and what keeps their names alive."
+"""
+The text without the definitions of other functions, the wrappers for calls by Julia, and what keeps
+their names alive."""
 function only_definition(text, name)
     kept, inside = String[], false
     for line in split(text, '\n')
@@ -74,7 +80,8 @@ struct AmbiguousCall <: Exception
     caller::String
     names::Set{String}
 end
-Base.showerror(io::IO, e::AmbiguousCall) = print(io, e.caller, " calls several functions named ", join(e.names, ", "))
+Base.showerror(io::IO, e::AmbiguousCall) =
+    print(io, e.caller, " calls several functions named ", join(e.names, ", "))
 
 "The functions of Julia's that the text calls by name."
 function callees(text::String, name::String, s::Specialization)
@@ -89,7 +96,13 @@ function callees(text::String, name::String, s::Specialization)
     ambiguous = Set{String}(meant for meant in values(called) if length(found(meant)) > 1)
     isempty(ambiguous) || throw(AmbiguousCall(function_name(s), ambiguous))
     for meant in values(called)
-        isempty(found(meant)) && throw(NoObjectFile("$(function_name(s)) calls $meant, which its inferred code does not"))
+        isempty(found(meant)) &&
+            throw(
+                NoObjectFile(
+                    "$(function_name(s)) calls $meant, which its " *
+                    "inferred code does not"
+                )
+            )
     end
     Dict{String,Specialization}(used => Specialization(found(meant)[1]) for (used, meant) in called)
 end
@@ -105,7 +118,8 @@ function invoked_methods(s::Specialization)
     end
     found
 end
-inferred_statements(s::Specialization) = reduce(vcat, (code.code for (code, _) in code_typed(s.f, s.types)); init = Any[])
+inferred_statements(s::Specialization) =
+    reduce(vcat, (code.code for (code, _) in code_typed(s.f, s.types)); init = Any[])
 method_instance(m::Core.MethodInstance) = m
 method_instance(code) = method_instance(code.def)      # Julia 1.12 has code instances there
 

@@ -2,7 +2,8 @@
 
 """
 An object file, the symbols that it was asked to have, and the places of its table, in order, which
-whoever loads it fills with pointers before the first call. The table's symbol is `pybridge_table`."""
+whoever loads it fills with pointers before the first call. The table's symbol is
+`pybridge_table`."""
 struct ObjectFile
     path::String
     symbols::Vector{String}
@@ -18,33 +19,42 @@ The functions that the definitions define, and all that they call, as an object 
 addresses are places of the table already. The file's symbols are the table, its data, and the
 functions with names in `exported` or whose pointers are taken. Throws `NoObjectFile` where code
 refers to what cannot be in a file."""
-function write_object_file(path::String, definitions::Vector{Any}, exported::Vector{String}, table::OutsideTable)
+function write_object_file(path::String, definitions::Vector{Any}, exported::Vector{String},
+    table::OutsideTable)
     functions = Any[Core.eval(Kernels, d) for d in definitions]
     own, named = IdDict{Any,Any}(), IdDict{Any,String}()
     for (f, d) in zip(functions, definitions)
         own[f], named[f] = d, string(nameof(f))
     end
-    modules = String[placed_text(s, text, k, named, table) for (k, (s, text)) in enumerate(function_texts(functions, own))]
+    modules = String[
+        placed_text(s, text, k, named, table)
+        for (k, (s, text)) in enumerate(function_texts(functions, own))
+    ]
     visible = Set{String}(exported)
     push!(visible, TABLE)
-    union!(visible, (p.name for p in table.places if p.kind === :function), map(data_name, eachindex(table.data)))
+    union!(visible, (p.name for p in table.places if p.kind === :function),
+        map(data_name, eachindex(table.data)))
     write_object(path, pushfirst!(modules, table_text(table)), visible)
     ObjectFile(path, exported, table.places)
 end
 
 "A function that a definition has made, which has one method."
-only_specialization(@nospecialize(f)) = Specialization(f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...})
+only_specialization(@nospecialize(f)) =
+    Specialization(f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...})
 
 "The texts of the functions and of all that they call, each once."
 function function_texts(functions::Vector{Any}, definitions::IdDict{Any,Any})
     found = Pair{Specialization,FunctionText}[]
-    known, waiting = Set{Specialization}(), Specialization[only_specialization(f) for f in functions]
+    known, waiting = (Set{Specialization}(),
+        Specialization[only_specialization(f) for f in functions])
     while !isempty(waiting)
         check_cancelled()
         next = popfirst!(waiting)
         next in known && continue
         push!(known, next)
-        text = haskey(definitions, next.f) ? definition_text(next, definitions[next.f]) : routine_text(next)
+        text =
+            haskey(definitions, next.f) ? definition_text(next, definitions[next.f]) :
+            routine_text(next)
         push!(found, next => text)
         append!(waiting, values(text.callees))
     end
@@ -70,13 +80,15 @@ function definition_text(s::Specialization, definition)
         e isa AmbiguousCall || rethrow()
         copies = Any[]
         # Under another name: while a package precompiles, no method may be written over.
-        changed = with_name(distinguished(definition, e.names, copies), Symbol(function_name(s), :_distinguished))
+        changed = with_name(distinguished(definition, e.names, copies),
+            Symbol(function_name(s), :_distinguished))
         foreach(copy -> Core.eval(Kernels, copy), copies)
         return FunctionText(Specialization(Core.eval(Kernels, changed), s.types))
     end
 end
 
-definition_name(ex::Expr) = ex.head === :call ? ex.args[1] : definition_name(definition_of(ex).args[1])
+definition_name(ex::Expr) =
+    ex.head === :call ? ex.args[1] : definition_name(definition_of(ex).args[1])
 "A definition without the macros around it."
 definition_of(ex::Expr) = ex.head === :macrocall ? definition_of(ex.args[end]) : ex
 function with_name(ex::Expr, name::Symbol)
@@ -92,10 +104,13 @@ function distinguished(ex::Expr, names, copies)
     f, count = Symbol("distinct_", COUNT[] += 1), length(arguments) - 1
     x, T = [Symbol(:x, k) for k in 1:count], [Symbol(:T, k) for k in 1:count]
     # With type parameters, since Julia specializes no function for the functions that it passes on.
-    push!(copies, :(@noinline $f($((:($v::$t) for (v, t) in zip(x, T))...)) where {$(T...)} = $(arguments[1])($(x...))))
+    push!(copies,
+        :(@noinline $f($((:($v::$t)
+                          for (v, t) in zip(x, T))...)) where {$(T...)} = $(arguments[1])($(x...))))
     Expr(:call, GlobalRef(Kernels, f), arguments[2:end]...)
 end
-isambiguous(@nospecialize(f), names) = f isa Union{Function,Versioned} && function_name(Specialization(f, nothing)) in names
+isambiguous(@nospecialize(f), names) =
+    f isa Union{Function,Versioned} && function_name(Specialization(f, nothing)) in names
 
 "A symbol for a function: definitions have names of their own, others get one that no two share."
 function symbol_of(s::Specialization, named)
@@ -109,13 +124,20 @@ function placed_text(own::Specialization, t::FunctionText, k, named, table)
     symbols[t.name] = symbol_of(own, named)
     declared = Set{String}()
     text = replace(t.text, r"@(?:\"[^\"]+\"|[-\w$.!#]+)" => name -> renamed(name, symbols, k))
-    text = replace(text, r"inttoptr \(i64 (\d+) to ([^()]*(?:\([^()]*\))?\**)\)" => x -> relocated(x, own, table, declared))
+    text = replace(
+        text,
+        r"inttoptr \(i64 (\d+) to ([^()]*(?:\([^()]*\))?\**)\)" =>
+            x ->
+                relocated(x, own, table, declared)
+    )
     text = string(declared_once(text), '\n', join(declared, '\n'))
     check_complete(text, table, union(values(symbols), C_FUNCTIONS, (TABLE,)))
     string(text, "\n@$TABLE = external global [$(max(1, length(table.places))) x i64]\n")
 end
 
-"The text with each symbol declared once: a name of Julia's for each call may mean the same function."
+"""
+The text with each symbol declared once: a name of Julia's for each call may mean
+the same function."""
 function declared_once(text)
     seen = Set{String}()
     kept = filter(split(text, '\n')) do line
@@ -130,17 +152,21 @@ function renamed(name, symbols, k)
     bare = strip(name[2:end], '"')
     haskey(symbols, bare) && return string("@\"", symbols[bare], '"')
     # What the text declares and nothing uses stays as it is.
-    startswith(bare, "llvm.") || startswith(bare, "julia.") || bare in C_FUNCTIONS ? name : string("@\"", bare, ".of_", k, '"')
+    startswith(bare, "llvm.") || startswith(bare, "julia.") || bare in C_FUNCTIONS ? name :
+    string("@\"", bare, ".of_", k, '"')
 end
 
-"A constant address as the place of the table, the C function or the constant of Julia's that it means."
+"""
+A constant address as the place of the table, the C function or the constant of
+Julia's that it means."""
 function relocated(constant, specialization::Specialization, table, declared)
     number, type = match(r"\(i64 (\d+) to (.*)\)$", constant).captures
     address = parse(UInt, number)
     k = table_index(address, table)
     if k !== nothing
         array = "[$(length(table.places)) x i64]"
-        return cast("getelementptr ($array, $(pointer_to(array, type)) @$TABLE, i64 0, i64 $k)", "i64", type)
+        return cast("getelementptr ($array, $(pointer_to(array, type)) @$TABLE, i64 0, i64 $k)",
+            "i64", type)
     end
     name = get(c_functions(), address, nothing)
     if name !== nothing
@@ -148,7 +174,13 @@ function relocated(constant, specialization::Specialization, table, declared)
         return cast("@$name", "i8", type)
     end
     object = constant_object(address, specialization)
-    object === nothing && throw(NoObjectFile("$(function_name(specialization)) refers to an address of this process: $constant"))
+    object === nothing &&
+        throw(
+            NoObjectFile(
+                "$(function_name(specialization)) refers to an address of " *
+                "this process: $constant"
+            )
+        )
     push!(declared, object_text(object, opaque_pointers(type)))
     cast("@object_$(address)", object_type(object, opaque_pointers(type)), type)
 end
@@ -157,13 +189,17 @@ pointer_to(pointee, type) = opaque_pointers(type) ? "ptr" : pointee * "*"
 cast(value, pointee, type) = opaque_pointers(type) ? value : "bitcast ($(pointee)* $value to $type)"
 
 function table_index(address::UInt, table)
-    TABLE_ADDRESS <= address < TABLE_ADDRESS + 8 * length(table.places) && address % 8 == 0 || return nothing
+    TABLE_ADDRESS <= address < TABLE_ADDRESS + 8 * length(table.places) && address % 8 == 0 ||
+        return nothing
     Int((address - TABLE_ADDRESS) ÷ 8)
 end
 
 # Functions of C that kernels call, which every process has.
-const C_FUNCTIONS = ["malloc", "free", "realloc", "calloc", "memcpy", "memmove", "memset", "memcmp", "sched_yield", "madvise"]
-@eval c_functions() = Dict{UInt,String}($((:(UInt(cglobal($(QuoteNode(Symbol(f))))) => $f) for f in C_FUNCTIONS)...))
+const C_FUNCTIONS =
+    ["malloc", "free", "realloc", "calloc", "memcpy", "memmove", "memset", "memcmp",
+        "sched_yield", "madvise"]
+@eval c_functions() =
+    Dict{UInt,String}($((:(UInt(cglobal($(QuoteNode(Symbol(f))))) => $f) for f in C_FUNCTIONS)...))
 
 """
 The constant of Julia's at an address that a function's code has: a text in it, or the one array of
@@ -177,14 +213,20 @@ end
 texts_in(x) = ()
 texts_in(x::String) = (x,)
 texts_in(x::QuoteNode) = texts_in(x.value)
-texts_in(x::GlobalRef) = isdefined(x.mod, x.name) && isconst(x.mod, x.name) ? texts_in(getfield(x.mod, x.name)) : ()
+texts_in(x::GlobalRef) =
+    isdefined(x.mod, x.name) && isconst(x.mod, x.name) ? texts_in(getfield(x.mod, x.name)) : ()
 texts_in(x::Expr) = String[text for a in x.args for text in texts_in(a)]
 
-# As Julia lays them out: of an array the pointer to its data comes first, of a text its length and then its bytes.
+# As Julia lays them out: of an array the pointer to its data comes first, of a text its
+# length and then its bytes.
 object_text(values::Vector, opaque) =
     "@data_of_array = internal constant $(llvm_array(values))\n" *
     "@object_$(UInt(pointer_from_objref(values))) = internal constant " *
-    (opaque ? "ptr @data_of_array" : "i64* getelementptr ([$(words(values)) x i64], [$(words(values)) x i64]* @data_of_array, i64 0, i64 0)")
+    (
+        opaque ? "ptr @data_of_array" :
+        "i64* getelementptr ([$(words(values)) x i64], " *
+        "[$(words(values)) x i64]* @data_of_array, i64 0, i64 0)"
+    )
 object_text(text::String, opaque) =
     "@object_$(UInt(pointer_from_objref(text))) = internal constant $(llvm_array(laid_out(text)))"
 object_type(values::Vector, opaque) = opaque ? "ptr" : "i64*"
@@ -194,24 +236,38 @@ laid_out(text::String) = vcat(collect(reinterpret(UInt8, [sizeof(text)])), codeu
 words(values::Vector) = cld(sizeof(values), 8)
 function llvm_array(values::Vector)
     bytes = zeros(UInt64, words(values))
-    GC.@preserve bytes values unsafe_copyto!(Ptr{UInt8}(pointer(bytes)), Ptr{UInt8}(pointer(values)), sizeof(values))
-    string('[', length(bytes), " x i64] [", join(("i64 $(reinterpret(Int64, b))" for b in bytes), ", "), ']')
+    GC.@preserve bytes values unsafe_copyto!(Ptr{UInt8}(pointer(bytes)),
+        Ptr{UInt8}(pointer(values)), sizeof(values))
+    string('[', length(bytes), " x i64] [",
+        join(("i64 $(reinterpret(Int64, b))" for b in bytes), ", "), ']')
 end
 
 table_text(t::OutsideTable) = join(
     vcat("@$TABLE = global [$(max(1, length(t.places))) x i64] zeroinitializer, align 8",
-         ["@$(data_name(k)) = global $(llvm_array(values)), align 64" for (k, values) in enumerate(t.data)]), '\n')
+        [
+            "@$(data_name(k)) = global $(llvm_array(values)), align 64"
+            for (k, values) in enumerate(t.data)
+        ]), '\n')
 
-"Refuses a text with anything of this process left in it, or that uses what it does not define or `may_use`."
+"""
+Refuses a text with anything of this process left in it, or that uses what it does not
+define or `may_use`."""
 function check_complete(text, table, may_use)
-    defined = Set{String}(m[1] for m in eachmatch(r"^(?:define [^\n]*?)?@\"?([^\"(\s]+)\"?(?: =|\()"m, text))
+    defined = Set{String}(
+        m[1]
+        for m in
+        eachmatch(r"^(?:define [^\n]*?)?@\"?([^\"(\s]+)\"?(?: =|\()"m, text)
+    )
     for used in used_names(text)
-        used in defined || used in may_use || startswith(used, "llvm.") || throw(NoObjectFile("the code uses $used"))
+        used in defined || used in may_use || startswith(used, "llvm.") ||
+            throw(NoObjectFile("the code uses $used"))
     end
     for line in split(text, '\n')
-        occursin("inttoptr (", line) && throw(NoObjectFile("the code has an address: $(strip(line))"))
+        occursin("inttoptr (", line) &&
+            throw(NoObjectFile("the code has an address: $(strip(line))"))
         for number in eachmatch(r"\bi64 (\d{10,18})\b", line)
-            isintable(parse(UInt, number[1])) && throw(NoObjectFile("the code computes a place of the table: $(strip(line))"))
+            isintable(parse(UInt, number[1])) &&
+                throw(NoObjectFile("the code computes a place of the table: $(strip(line))"))
         end
     end
 end

@@ -26,7 +26,8 @@ const TABLE_ADDRESS, MOST_PLACES = 0x0000_50b7_1d6e_0000, 8192
 function place!(t::OutsideTable, p::Place)
     k = findfirst(==(p), t.places)
     k === nothing || return k - 1
-    length(t.places) < MOST_PLACES || throw(NoObjectFile("the kernel refers to more than $MOST_PLACES addresses"))
+    length(t.places) < MOST_PLACES ||
+        throw(NoObjectFile("the kernel refers to more than $MOST_PLACES addresses"))
     push!(t.places, p)
     length(t.places) - 1
 end
@@ -35,17 +36,22 @@ end
 read_place(t::OutsideTable, p::Place, ::Type{P}) where {P<:Ptr} =
     :($(Core.Intrinsics.pointerref)($(Ptr{P}(TABLE_ADDRESS + 8 * place!(t, p))), 1, 1))
 
-"The code with places of the table instead of addresses, and the host's threads instead of this Julia's."
+"""
+The code with places of the table instead of addresses, and the host's threads
+instead of this Julia's."""
 outside(x, t::OutsideTable) = x
 outside(p::Ptr, t::OutsideTable) = p == C_NULL ? p : read_place(t, place_of(p, t), typeof(p))
-outside(f::FunctionPointer, t::OutsideTable) = read_place(t, Place(:function, string(f.name)), Ptr{Cvoid})
+outside(f::FunctionPointer, t::OutsideTable) =
+    read_place(t, Place(:function, string(f.name)), Ptr{Cvoid})
 function outside(ex::Expr, t::OutsideTable)
     arguments = Any[outside(a, t) for a in ex.args]
     ex.head === :call && ex.args[1] === parallel_for || return Expr(ex.head, arguments...)
-    Expr(:call, parallel_for_by_host, read_place(t, Place(:host, "host_parallel_for"), Ptr{Cvoid}), arguments[2:end]...)
+    Expr(:call, parallel_for_by_host, read_place(t, Place(:host, "host_parallel_for"), Ptr{Cvoid}),
+        arguments[2:end]...)
 end
 
-@inline function parallel_for_by_host(f::Ptr{Cvoid}, pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid})
+@inline function parallel_for_by_host(f::Ptr{Cvoid}, pool::Ptr{Cvoid}, chunks::Int,
+    body::Ptr{Cvoid}, data::Ptr{Cvoid})
     f == C_NULL && return       # it never is; but `ccall` would look, and throw
     ccall(f, Cvoid, (Ptr{Cvoid}, Int, Ptr{Cvoid}, Ptr{Cvoid}), pool, chunks, body, data)
 end

@@ -44,12 +44,15 @@ function place_of_root(stages, made, e, domain, producer, memory)
     each_leaf(e.inputs, producer, memory; here = isreduction(e) || ispointwise(e.op)) do u, here
         k = get(made, u, 0)
         k == 0 && return
-        at_hand = here && stages[k] isa NestStage && stages[k].domain == domain && !isreduction(producer[u])
+        at_hand =
+            here && stages[k] isa NestStage && stages[k].domain == domain &&
+            !isreduction(producer[u])
         earliest = max(earliest, at_hand ? k : k + 1)
     end
     for k in length(stages):-1:earliest
         stage = stages[k]
-        stage isa NestStage && stage.domain == domain && length(stage.roots) < MOST_ROOTS && return k
+        stage isa NestStage && stage.domain == domain && length(stage.roots) < MOST_ROOTS &&
+            return k
     end
     length(stages) + 1
 end

@@ -19,7 +19,9 @@ function materialized(p::Program, producer)
             isscalar(v) && continue
             costs[v], chains[v] = own, chain
             haskey(memory, v) && continue
-            reason = chain > LONGEST_CHAIN ? Reason(:long_chain) : worth_memory(v, get(consumers, v, ()), own)
+            reason =
+                chain > LONGEST_CHAIN ? Reason(:long_chain) :
+                worth_memory(v, get(consumers, v, ()), own)
             reason === nothing || (memory[v] = reason)
         end
     end
@@ -32,10 +34,12 @@ function worth_memory(v::Var, consumers, cost)
     for (e, k) in consumers
         (isreduction(e) || (isfusable(e.op, e) && ispointwise(e.op))) && continue
         reads_elements(e.op, e, k) || return Reason(:needed_whole, e)
-        any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP && return Reason(:read_often, e)
+        any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP &&
+            return Reason(:read_often, e)
         elsewhere += 1
     end
-    elsewhere > 0 && length(consumers) > 1 && cost * length(consumers) > AFFORDABLE ? Reason(:dear) : nothing
+    elsewhere > 0 && length(consumers) > 1 && cost * length(consumers) > AFFORDABLE ?
+    Reason(:dear) : nothing
 end
 
 """
@@ -43,12 +47,20 @@ Virtual variables, not cheap, that more than one stage would compute; not what t
 from, which then only one stage needs."""
 function shared_by_stages(stages, producer, memory)
     first_user, costs, shared = IdDict{Var,Int}(), IdDict{Var,Int}(), Materialized()
-    total(v) = v isa Var && isvirtual(memory, producer, v) ?
-        get!(() -> min(LARGEST_COST, cost(producer[v].op, producer[v]) + sum(Int[total(a) for a in producer[v].inputs])), costs, v) : 0
+    total(v) =
+        v isa Var && isvirtual(memory, producer, v) ?
+        get!(
+            () -> min(
+                LARGEST_COST,
+                cost(producer[v].op, producer[v]) +
+                sum(Int[total(a) for a in producer[v].inputs])
+            ),
+            costs, v) : 0
     function visit(v, k)
         v isa Var && isvirtual(memory, producer, v) && !haskey(shared, v) || return
         user = get(first_user, v, nothing)
-        user === nothing || return user != k && total(v) > CHEAP ? (shared[v] = Reason(:shared); nothing) : nothing
+        user === nothing || return user != k && total(v) > CHEAP ?
+               (shared[v] = Reason(:shared); nothing) : nothing
         first_user[v] = k
         foreach(a -> visit(a, k), producer[v].inputs)
     end

@@ -37,7 +37,9 @@ end
 isreduction(e::Equation) = isreduction(e.op)
 "A reshape that moves nothing but could not be computed element by element without divisions."
 isalias(e::Equation) = e.op isa Reshape && !isfusable(e.op, e)
-isvirtual(plan_memory, producer, v) = haskey(producer, v) && !isscalar(v) && isfusable(producer[v].op, producer[v]) && !haskey(plan_memory, v)
+isvirtual(plan_memory, producer, v) =
+    haskey(producer, v) && !isscalar(v) && isfusable(producer[v].op, producer[v]) &&
+    !haskey(plan_memory, v)
 
 function plan(p::Program)
     producer = IdDict{Var,Equation}(v => e for e in p.equations for v in e.outputs)
@@ -45,7 +47,8 @@ function plan(p::Program)
     for _ in 1:MOST_PLANS
         stages = fuse(p, producer, memory)
         shared = shared_by_stages(stages, producer, memory)
-        isempty(shared) && return Plan(stages, memory, producer, last_reads(p, stages, producer, memory))
+        isempty(shared) &&
+            return Plan(stages, memory, producer, last_reads(p, stages, producer, memory))
         merge!(memory, shared)
     end
     stages = fuse(p, producer, memory)

@@ -2,7 +2,9 @@
 
 using InteractiveUtils: code_llvm
 
-"The gradient of the sum of squared differences along every axis: an array of which each element reads its neighbours, where there are any."
+"""
+The gradient of the sum of squared differences along every axis: an array of which each element
+reads its neighbours, where there are any."""
 function neighbours(n::Vector{Int}, T = "f64")
     list(x) = "[" * join(x, ", ") * "]"
     type(x) = "$T[" * join(x, ",") * "]"
@@ -12,11 +14,20 @@ function neighbours(n::Vector{Int}, T = "f64")
     for (axis, m) in enumerate(n)
         step = [i == axis ? 1 : 0 for i in eachindex(n)]
         shorter = max.(n .- step, 0)
-        after = add(type(shorter), "slice %0 {start=$(list(min.(step, n))), limit=$(list(n)), strides=$(list(ones_))}")
-        before = add(type(shorter), "slice %0 {start=$(list(none)), limit=$(list(shorter)), strides=$(list(ones_))}")
+        after = add(
+            type(shorter),
+            "slice %0 {start=$(list(min.(step, n))), limit=$(list(n)),
+strides=$(list(ones_))}"
+        )
+        before = add(
+            type(shorter),
+            "slice %0 {start=$(list(none)), limit=$(list(shorter)),
+strides=$(list(ones_))}"
+        )
         d = add(type(shorter), "sub $after $before")
         for (low, high, op) in ((none, n .- shorter, "sub"), (n .- shorter, none, "add"))
-            padded = add(type(n), "pad $d 0.0:$T {low=$(list(low)), high=$(list(high)), interior=$(list(none))}")
+            padded = add(type(n),
+                "pad $d 0.0:$T {low=$(list(low)), high=$(list(high)), interior=$(list(none))}")
             sum_ = add(type(n), "$op $sum_ $padded")
         end
     end
@@ -30,7 +41,9 @@ function among_nans(f, x::Array)
     GC.@preserve memory f(unsafe_wrap(Array, pointer(memory, n + 1), size(x)))
 end
 
-@testset "a padded array in another, $low and $more rows before each" for (low, more) in ((1, 1), (1, 0), (0, 2), (-1, 2), (0, 0))
+@testset "a padded array in another, $low and $more rows before each" for (low, more) in
+                                                                          ((1, 1), (1, 0), (0, 2),
+    (-1, 2), (0, 0))
     pads = "(%0: f64[7,16]) {
         %1: f64[8,16] = pad %0 0.0:f64 {low=[$low, 0], high=[$(1 - low), 0], interior=[0, 0]}
         %2: f64[10,16] = pad %1 0.0:f64 {low=[$more, 0], high=[$(2 - more), 0], interior=[0, 0]}
@@ -38,7 +51,9 @@ end
     @test among_nans(x -> native_agrees(pads, x), randn(16, 7))
 end
 
-@testset "neighbours in an array of $n" for n in ([5], [2, 7], [1, 4], [3, 1], [4, 5, 6], [2, 2, 2], [3, 4, 3, 5], [40, 30, 33])
+@testset "neighbours in an array of $n" for n in
+                                            ([5], [2, 7], [1, 4], [3, 1], [4, 5, 6], [2, 2, 2],
+    [3, 4, 3, 5], [40, 30, 33])
     @test native_agrees(neighbours(n), randn(Tuple(reverse(n))))
     @test heap_free(neighbours(n))
 end
@@ -46,12 +61,17 @@ end
 @testset "rows away from the edges are free of conditions" begin
     p = program(neighbours([4, 5, 6]))
     s = JaxprAD.Frame(JaxprAD.Generator(1), JaxprAD.plan(p))
-    for (k, e) in enumerate(p.equations), v in e.outputs; s.storages[v] = JaxprAD.Virtual(e, 1); end
+    for (k, e) in enumerate(p.equations), v in e.outputs
+        s.storages[v] = JaxprAD.Virtual(e, 1)
+    end
     s.storages[p.inputs[1]] = JaxprAD.Memory(:x, aval(p.inputs[1]), false)
-    parts = JaxprAD.built_parts(s, [4, 5, 6], [JaxprAD.whole_store(JaxprAD.Memory(:y, aval(p.outputs[1]), true), p.outputs[1])], [],
-                                IdDict{JaxprAD.Var,JaxprAD.Equation}())
+    parts = JaxprAD.built_parts(s, [4, 5, 6],
+        [JaxprAD.whole_store(JaxprAD.Memory(:y, aval(p.outputs[1]), true), p.outputs[1])], [],
+        IdDict{JaxprAD.Var,JaxprAD.Equation}())
     @test map(part -> part.inner, parts) == [0:0, 1:4, 5:5]
-    asks(part) = any(st -> st isa JaxprAD.Apply && st.f === JaxprAD.within_bounds, [st for (_, st, _) in part.steps])
+    asks(part) =
+        any(st -> st isa JaxprAD.Apply && st.f === JaxprAD.within_bounds,
+            [st for (_, st, _) in part.steps])
     @test asks(parts[2]) && !asks(parts[2].interior)
     @test length(parts[2].edges) == 4
 end
@@ -75,19 +95,25 @@ end
 @testset "a short row goes in powers of two" begin
     @test JaxprAD.stretches(0, 10, 4:31) == [8, 2]
     @test JaxprAD.stretches(3, 3 + 63, 4:63) == [32, 16, 8, 4, 2, 1]
-    @test JaxprAD.stretches(0, 64, 4:63) == JaxprAD.stretches(0, 3, 4:63) == JaxprAD.stretches(:a, 10, 4:63) == []
+    @test JaxprAD.stretches(0, 64, 4:63) == JaxprAD.stretches(0, 3, 4:63) ==
+          JaxprAD.stretches(:a, 10, 4:63) == []
 end
 
 @testset "which rows are short" begin
     part(steps...) = JaxprAD.RowPart(0:9, collect(steps), [], [])
-    sums(op) = IdDict(JaxprAD.Reduce(JaxprAD.Literal(0.0), JaxprAD.primitive(op), Float64, [true], nothing, JaxprAD.Affine(1), :t) => :s)
+    sums(op) =
+        IdDict(
+            JaxprAD.Reduce(JaxprAD.Literal(0.0), JaxprAD.primitive(op), Float64, [true], nothing,
+                JaxprAD.Affine(1), :t) => :s
+        )
     f(g, T) = (:v, JaxprAD.Apply(g, [:u]), T)
     @test JaxprAD.short_rows(part(f(-, Float32)), sums(:reduce_sum)) == 4:63
     @test JaxprAD.short_rows(part(f(-, Float64)), sums(:reduce_max)) == 8:31
     for g in (JaxprAD.NumberMath.sin, JaxprAD.NumberMath.near(JaxprAD.NumberMath.sin, Float64)[1])
         @test JaxprAD.short_rows(part(f(g, Float64), f(-, Float64)), sums(:reduce_sum)) == 16:31
     end
-    @test JaxprAD.short_rows(part(f(JaxprAD.Widened(JaxprAD.NumberMath.exp), JaxprAD.BFloat16)), sums(:reduce_sum)) == 16:63
+    @test JaxprAD.short_rows(part(f(JaxprAD.Widened(JaxprAD.NumberMath.exp), JaxprAD.BFloat16)),
+        sums(:reduce_sum)) == 16:63
 end
 
 @testset "short rows are stored by vectors" begin

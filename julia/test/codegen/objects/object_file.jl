@@ -3,14 +3,17 @@
 const WORKLOAD_PROGRAMS = JaxprAD.parse_programs(read(JaxprAD.WORKLOAD, String))
 
 inputs_for(r, p) = Any[random_array(r, dtype(v), reverse(Int.(JaxprAD.shape(v)))) for v in p.inputs]
-random_array(r, T, size) = T[isinexact(T) ? randn(r) : rand(r, 0:1) for _ in CartesianIndices(Tuple(size))] |> asarray
+random_array(r, T, size) =
+    T[isinexact(T) ? randn(r) : rand(r, 0:1) for _ in CartesianIndices(Tuple(size))] |> asarray
 
 "That a kernel from a file gives what the one in memory does."
 function same_in_file(p::Program, x)
-    y, z = JaxprAD.run(first(file_kernel(p)), p, deepcopy(x)), JaxprAD.run(JaxprAD.compile(p), p, deepcopy(x))
+    y, z = (JaxprAD.run(first(file_kernel(p)), p, deepcopy(x)),
+        JaxprAD.run(JaxprAD.compile(p), p, deepcopy(x)))
     all(map((a, b) -> close(a, b, native_tolerance(p)), y, z))
 end
-same_in_file(text::AbstractString, x...) = same_in_file(program(text), collect(Any, map(asarray, x)))
+same_in_file(text::AbstractString, x...) =
+    same_in_file(program(text), collect(Any, map(asarray, x)))
 
 if linker() === nothing
     @info "there is no linker here: kernels in files are not tested"
@@ -24,32 +27,42 @@ else
     end
 
     @testset "what is looked up in memory: $name" for (name, text, n) in (
-        ("tables of transforms", "(%0: c128[360]) { %1: c128[360] = fft %0 {fft_type=fft, fft_lengths=[360]} return %1 }", 360),
-        ("chirps", "(%0: c128[101]) { %1: c128[101] = fft %0 {fft_type=fft, fft_lengths=[101]} return %1 }", 101),
-        ("quadrants of huge arguments", "(%0: f64[50]) { %1: f64[50] = mul 1.0e200:f64 %0 %2: f64[50] = sin %1 return %2 }", 50))
+        ("tables of transforms", "(%0: c128[360]) {
+          %1: c128[360] = fft %0 {fft_type=fft, fft_lengths=[360]} return %1 }", 360),
+        ("chirps", "(%0: c128[101]) { %1: c128[101] = fft %0 {fft_type=fft,
+          fft_lengths=[101]} return %1 }", 101),
+        ("quadrants of huge arguments", "(%0: f64[50]) { %1: f64[50] = mul 1.0e200:f64 %0
+          %2: f64[50] = sin %1 return %2 }", 50))
         p = program(text)
         @test same_in_file(p, inputs_for(r, p))
     end
 
     @testset "a routine of LAPACK" begin
         a = randn(r, 12, 12)
-        @test same_in_file("(%0: f64[12,12]) { %1: f64[12,12] = cholesky %0 return %1 }", a * a' + 12 * one(a))
+        @test same_in_file("(%0: f64[12,12]) {
+          %1: f64[12,12] = cholesky %0 return %1 }", a * a' + 12 * one(a))
         @test !isempty(JaxprAD.blas_library()) && isfile(JaxprAD.blas_library())
     end
 
     @testset "functions of one name, called for several types" begin
-        sums = "%1: i32[30] = convert_element_type %0 {dtype=i32} %2: i32[30] = cumsum %1 {axis=0, reverse=false} %3: f64[30] = cumsum %0 {axis=0, reverse=false} " *
+        sums =
+            "%1: i32[30] = convert_element_type %0 {dtype=i32}
+       %2: i32[30] = cumsum %1 {axis=0, reverse=false}
+       %3: f64[30] = cumsum %0 {axis=0, reverse=false} " *
             "%4: f64[30] = cummax %0 {axis=0, reverse=true}"
         @test same_in_file("(%0: f64[30]) { $sums return %2 %3 %4 }", 9randn(r, 30))
     end
 
     @testset "loops on threads" begin
-        @test same_in_file("(%0: f64[300000]) { %1: f64[300000] = sin %0 %2: f64[] = reduce_sum %1 {axes=[0]} return %1 %2 }", randn(r, 300000))
+        @test same_in_file("(%0: f64[300000]) { %1: f64[300000] = sin %0
+          %2: f64[] = reduce_sum %1 {axes=[0]} return %1 %2 }", randn(r, 300000))
     end
 
     @testset "the file says what it takes and gives" begin
-        file, buffers, workspace = JaxprAD.write_kernel(program("(%0: f32[3], %1: f64[]) { %2: f32[3] = neg %0 return %2 }"), tempname())
-        @test buffers.operands == 2 && buffers.types == [11, 1, 3, 12, 0, 11, 1, 3] && buffers.bytes == [12] && workspace == 0
+        file, buffers, workspace = JaxprAD.write_kernel(program("(%0: f32[3], %1: f64[]) {
+          %2: f32[3] = neg %0 return %2 }"), tempname())
+        @test buffers.operands == 2 && buffers.types == [11, 1, 3, 12, 0, 11, 1, 3] &&
+              buffers.bytes == [12] && workspace == 0
         @test [p.kind for p in file.places] == [:host, :descriptor]
     end
 end
@@ -59,7 +72,9 @@ end
     code = :(reads_here() = $(unsafe_load)($(Ptr{Int}(here))))
     table = JaxprAD.OutsideTable()
     @test_throws JaxprAD.NoObjectFile JaxprAD.outside(code, table)
-    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(), Any[code], ["reads_here"], table)
+    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(), Any[code],
+        ["reads_here"], table)
     allocates = :(gives_array() = length($(zeros)(3)))
-    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(), Any[allocates], ["gives_array"], table)
+    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(), Any[allocates],
+        ["gives_array"], table)
 end

@@ -37,7 +37,8 @@ end
 # Julia's own divisions throw for a zero divisor, which these never have.
 @inline quotient(a::Int, b::Int) = Base.sdiv_int(a, b)
 @inline remainder(a::Int, b::Int) = Base.srem_int(a, b)
-@inline floor_quotient(a::Int, b::Int) = (q = quotient(a, b); ifelse((remainder(a, b) != 0) & ((a < 0) != (b < 0)), q - 1, q))
+@inline floor_quotient(a::Int, b::Int) =
+    (q = quotient(a, b); ifelse((remainder(a, b) != 0) & ((a < 0) != (b < 0)), q - 1, q))
 
 include("cumulative.jl")
 include("order.jl")

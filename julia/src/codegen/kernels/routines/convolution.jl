@@ -15,7 +15,8 @@ end
 
 # For each group, batch, window position, feature: y's row along output features or along the last
 # spatial axis, whichever lies together.
-@noinline function convolve!(y::Ptr{A}, x::Ptr{T}, w::Ptr{T}, l::Layout, along_features::Bool) where {A,T}
+@noinline function convolve!(y::Ptr{A}, x::Ptr{T}, w::Ptr{T}, l::Layout,
+    along_features::Bool) where {A,T}
     for g in 0:l.groups[1]-1, b in 0:l.batch[1]-1
         yb = y + (g * l.groups[4] + b * l.batch[3]) * sizeof(A)
         xb = x + (g * l.groups[2] + b * l.batch[2]) * sizeof(T)
@@ -25,7 +26,7 @@ end
         else
             for o in 0:l.made[1]-1, c in 0:l.features[1]-1
                 convolve_space!(yb + o * l.made[3] * sizeof(A), xb + c * l.features[2] * sizeof(T),
-                                wb + (o * l.made[2] + c * l.features[3]) * sizeof(T), l.space, l.w_space)
+                    wb + (o * l.made[2] + c * l.features[3]) * sizeof(T), l.space, l.w_space)
             end
         end
     end
@@ -37,28 +38,33 @@ end
         multiply_row!(y, wc, xc, l.made[1], l.made[3], l.made[2])
     end
 end
-@noinline function convolve_features!(y::Ptr{A}, x::Ptr{T}, w, l, axes::Tuple, steps::Tuple) where {A,T}
+@noinline function convolve_features!(y::Ptr{A}, x::Ptr{T}, w, l, axes::Tuple,
+    steps::Tuple) where {A,T}
     a = axes[1]
     for k in 0:a.window-1
         p, n, step, i, i_step = meetings(a, k)
         for j in 0:n-1
-            convolve_features!(y + (p + j * step) * a.y_step * sizeof(A), x + (i + j * i_step) * a.x_step * sizeof(T),
-                               w + k * steps[1] * sizeof(T), l, Base.tail(axes), Base.tail(steps))
+            convolve_features!(y + (p + j * step) * a.y_step * sizeof(A),
+                x + (i + j * i_step) * a.x_step * sizeof(T), w + k * steps[1] * sizeof(T), l,
+                Base.tail(axes), Base.tail(steps))
         end
     end
 end
 
-@inline convolve_space!(y::Ptr{A}, x::Ptr, w, ::Tuple{}, ::Tuple{}) where {A} = put!(y, at(y, 0) + stored(A, at(x, 0)) * stored(A, at(w, 0)), 0)
+@inline convolve_space!(y::Ptr{A}, x::Ptr, w, ::Tuple{}, ::Tuple{}) where {A} =
+    put!(y, at(y, 0) + stored(A, at(x, 0)) * stored(A, at(w, 0)), 0)
 @noinline function convolve_space!(y::Ptr{A}, x::Ptr{T}, w, axes::Tuple, steps::Tuple) where {A,T}
     a = axes[1]
     for k in 0:a.window-1
         p, n, step, i, i_step = meetings(a, k)
-        y1, x1, w1 = y + p * a.y_step * sizeof(A), x + i * a.x_step * sizeof(T), w + k * steps[1] * sizeof(T)
+        y1, x1, w1 = (y + p * a.y_step * sizeof(A), x + i * a.x_step * sizeof(T),
+            w + k * steps[1] * sizeof(T))
         if length(axes) == 1
             multiply_row!(y1, x1, stored(A, at(w1, 0)), n, step * a.y_step, i_step * a.x_step)
         else
             for j in 0:n-1
-                convolve_space!(y1 + j * step * a.y_step * sizeof(A), x1 + j * i_step * a.x_step * sizeof(T), w1, Base.tail(axes), Base.tail(steps))
+                convolve_space!(y1 + j * step * a.y_step * sizeof(A),
+                    x1 + j * i_step * a.x_step * sizeof(T), w1, Base.tail(axes), Base.tail(steps))
             end
         end
     end

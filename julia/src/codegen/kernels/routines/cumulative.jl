@@ -1,10 +1,12 @@
 # Running totals along the middle axis of three. `totals` holds `after` accumulators.
 
-@noinline function accumulate!(f::F, y::Ptr{T}, x::Ptr{T}, totals::Ptr{A}, before::Int, along::Int, after::Int, backwards::Bool) where {F,T,A}
+@noinline function accumulate!(f::F, y::Ptr{T}, x::Ptr{T}, totals::Ptr{A}, before::Int, along::Int,
+    after::Int, backwards::Bool) where {F,T,A}
     along == 0 && return
     for b in 0:before-1
         line = b * along * after
-        after == 1 ? accumulate_line!(f, y, x, A, line, along, backwards) : accumulate_lines!(f, y, x, totals, line, along, after, backwards)
+        after == 1 ? accumulate_line!(f, y, x, A, line, along, backwards) :
+        accumulate_lines!(f, y, x, totals, line, along, after, backwards)
     end
 end
 

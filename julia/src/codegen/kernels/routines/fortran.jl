@@ -7,8 +7,10 @@ const FORTRAN_ARGUMENTS = 16 * 28
 @inline by_reference(area::Ptr{UInt8}, k, x::Ptr) = Ptr{Cvoid}(x)
 @inline by_reference(area::Ptr{UInt8}, k, x::Int) = by_reference_(area, k, x % BlasInt)
 @inline by_reference(area::Ptr{UInt8}, k, x::Number) = by_reference_(area, k, x)
-@inline by_reference(area::Ptr{UInt8}, k, x::Char) = by_reference_(area, k, reinterpret(UInt32, x) >> 24 % UInt8)
-@inline by_reference_(area, k, x::T) where {T} = (p = Ptr{T}(area + 16k); unsafe_store!(p, x); Ptr{Cvoid}(p))
+@inline by_reference(area::Ptr{UInt8}, k, x::Char) =
+    by_reference_(area, k, reinterpret(UInt32, x) >> 24 % UInt8)
+@inline by_reference_(area, k, x::T) where {T} =
+    (p = Ptr{T}(area + 16k); unsafe_store!(p, x); Ptr{Cvoid}(p))
 
 @inline info_at(area::Ptr{UInt8}) = Ptr{BlasInt}(area)
 "Calls f with these arguments; LAPACK's own report, its last argument, is `info_at(area)`."
@@ -35,13 +37,17 @@ end
     unsafe_load(info_at(f)) % Int
 end
 
-"Memory for so many numbers that a routine of LAPACK works in; by the length -1 it is asked how many it wants."
+"""
+Memory for so many numbers that a routine of LAPACK works in; by the length -1 it is asked
+how many it wants."""
 struct Room{T}
     pointer::Ptr{T}
     length::Int
 end
 
-"A triangle of a square matrix, how it is meant (BLAS' `transa` and `diag`), and the side it stands on."
+"""
+A triangle of a square matrix, how it is meant (BLAS' `transa` and `diag`), and the
+side it stands on."""
 struct Triangle
     side::Char
     uplo::Char
@@ -54,8 +60,10 @@ end
 const RealElement = Union{Float32,Float64}
 
 "C = op(A) op(B), column after column, with m × n × k numbers multiplied."
-@noinline function gemm!(f::Ptr{Cvoid}, area::Ptr{UInt8}, transa::UInt8, transb::UInt8, m::Int, n::Int, k::Int, a::Ptr{T}, lda::Int, b::Ptr{T}, ldb::Int, c::Ptr{T}, ldc::Int) where {T}
-    fortran(f, area, transa, transb, m, n, k, one(T), a, max(lda, 1), b, max(ldb, 1), zero(T), c, max(ldc, 1))
+@noinline function gemm!(f::Ptr{Cvoid}, area::Ptr{UInt8}, transa::UInt8, transb::UInt8, m::Int,
+    n::Int, k::Int, a::Ptr{T}, lda::Int, b::Ptr{T}, ldb::Int, c::Ptr{T}, ldc::Int) where {T}
+    fortran(f, area, transa, transb, m, n, k, one(T), a, max(lda, 1), b, max(ldb, 1), zero(T), c,
+        max(ldc, 1))
 end
 
 function trsm!(f::Lapack, t::Triangle, m, n, a::Ptr{T}, lda, b::Ptr{T}) where {T}
@@ -77,12 +85,13 @@ geqp3!(f, m, n, a::Ptr{<:Complex}, order, scales, work, rwork) =
 gehrd!(f, n, a, scales, work) = f(n, 1, n, a, n, scales, work.pointer, work.length)
 
 function syevr!(f, triangle, n, a::Ptr{T}, w, z, support, work, rwork, iwork) where {T<:RealElement}
-    f('V', 'A', triangle, n, a, n, zero(T), zero(T), 0, 0, -one(T), info_at(f) + 8, w, z, n, support,
-        work.pointer, work.length, iwork.pointer, iwork.length)
+    f('V', 'A', triangle, n, a, n, zero(T), zero(T), 0, 0, -one(T), info_at(f) + 8, w, z, n,
+        support, work.pointer, work.length, iwork.pointer, iwork.length)
 end
 function syevr!(f, triangle, n, a::Ptr{Complex{R}}, w, z, support, work, rwork, iwork) where {R}
-    f('V', 'A', triangle, n, a, n, zero(R), zero(R), 0, 0, -one(R), info_at(f) + 8, w, z, n, support,
-        work.pointer, work.length, rwork.pointer, rwork.length, iwork.pointer, iwork.length)
+    f('V', 'A', triangle, n, a, n, zero(R), zero(R), 0, 0, -one(R), info_at(f) + 8, w, z, n,
+        support, work.pointer, work.length, rwork.pointer, rwork.length, iwork.pointer,
+        iwork.length)
 end
 
 gesdd!(f, job, m, n, a::Ptr{<:RealElement}, s, u, v, ldv, work, rwork, iwork) =

@@ -7,7 +7,8 @@
 const RADICES = (4, 2, 3, 5, 7, 11, 13)
 
 "All lines of x; y, x and `spare`, which holds `along · after` numbers, are different memory."
-@noinline function transform!(y::Ptr{C}, x::Ptr{C}, spare::Ptr{C}, roots::Ptr{C}, radices::R, before::Int, along::Int, after::Int) where {C,R<:Tuple}
+@noinline function transform!(y::Ptr{C}, x::Ptr{C}, spare::Ptr{C}, roots::Ptr{C}, radices::R,
+    before::Int, along::Int, after::Int) where {C,R<:Tuple}
     for b in 0:before-1
         offset = b * along * after * sizeof(C)
         transform_lines!(y + offset, x + offset, spare, roots, radices, along, after)
@@ -16,18 +17,23 @@ end
 
 @inline function transform_lines!(y, x, spare, roots, radices, along, after)
     isempty(radices) && return copy!(y, x, along * after)
-    isodd(length(radices)) ? passes!(y, spare, x, roots, radices, along, along, after) : passes!(spare, y, x, roots, radices, along, along, after)
+    isodd(length(radices)) ? passes!(y, spare, x, roots, radices, along, along, after) :
+    passes!(spare, y, x, roots, radices, along, along, after)
 end
 
 """
 The first pass from x to y, the next on to `other`, and so forth. What is left to do are transforms
 of length n, `side` of them side by side."""
-passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, ::Tuple{}, total, n, side) where {C} = nothing
-@noinline function passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, radices::Tuple, total, n, side) where {C}
+passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, ::Tuple{}, total, n, side) where {C} =
+    nothing
+@noinline function passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, radices::Tuple,
+    total, n, side) where {C}
     r = radices[1]
-    r == 4 ? pass!(Val(4), y, x, roots, total, n, side) : r == 2 ? pass!(Val(2), y, x, roots, total, n, side) :
-    r == 3 ? pass!(Val(3), y, x, roots, total, n, side) : r == 5 ? pass!(Val(5), y, x, roots, total, n, side) :
-             any_pass!(r, y, x, roots, total, n, side)
+    r == 4 ? pass!(Val(4), y, x, roots, total, n, side) :
+    r == 2 ? pass!(Val(2), y, x, roots, total, n, side) :
+    r == 3 ? pass!(Val(3), y, x, roots, total, n, side) :
+    r == 5 ? pass!(Val(5), y, x, roots, total, n, side) :
+    any_pass!(r, y, x, roots, total, n, side)
     passes!(other, y, y, roots, Base.tail(radices), total, quotient(n, r), r * side)
 end
 
@@ -46,7 +52,8 @@ end
 end
 
 # Complex products without the care for infinities, which loops cannot afford.
-@inline product(a::Complex, b::Complex) = Complex(real(a) * real(b) - imag(a) * imag(b), real(a) * imag(b) + imag(a) * real(b))
+@inline product(a::Complex, b::Complex) =
+    Complex(real(a) * real(b) - imag(a) * imag(b), real(a) * imag(b) + imag(a) * real(b))
 @inline quarter(a::Complex, i::Complex) = Complex(-imag(i) * imag(a), imag(i) * real(a))
 
 @inline butterfly(a::NTuple{2}, roots) = (a[1] + a[2], a[1] - a[2])
@@ -97,7 +104,10 @@ holds c, `filter` the transform of its conjugate over m; a, b, spare hold m numb
     for l in 0:before-1, i in 0:after-1
         line = l * along * after + i
         for j in 0:m-1
-            put!(a, j < along ? product(at(x, line + min(j, along - 1) * after), at(chirp, min(j, along - 1))) : zero(C), j)
+            put!(a,
+                j < along ?
+                product(at(x, line + min(j, along - 1) * after),
+                    at(chirp, min(j, along - 1))) : zero(C), j)
         end
         transform_lines!(b, a, spare, roots, radices, m, 1)
         for j in 0:m-1      # the conjugate transform of a conjugate is the inverse one's conjugate

@@ -21,7 +21,8 @@ struct ImagePlan{N}
     block::Int
 end
 
-@noinline function convolve_by_products!(gemm::Ptr{Cvoid}, area::Ptr{UInt8}, matrix::Ptr{T}, y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, l::Layout, p::ImagePlan, from::Int, to::Int) where {T}
+@noinline function convolve_by_products!(gemm::Ptr{Cvoid}, area::Ptr{UInt8}, matrix::Ptr{T},
+    y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, l::Layout, p::ImagePlan, from::Int, to::Int) where {T}
     a = l.space[1]
     others = count_places(Base.tail(l.space))
     for g in 0:l.groups[1]-1, b in from:to-1
@@ -31,23 +32,30 @@ end
             rows = n * others
             space = (part_of(a, first_, n), Base.tail(l.space)...)
             lay_out!(matrix, x + (g * l.groups[2] + b * l.batch[2]) * sizeof(T), l, p, space, rows)
-            multiply!(gemm, area, y + (g * l.groups[4] + b * l.batch[3] + first_ * a.y_step) * sizeof(T), matrix, w + g * l.groups[3] * sizeof(T), l, p, rows)
+            multiply!(gemm, area,
+                y + (g * l.groups[4] + b * l.batch[3] + first_ * a.y_step) *
+                    sizeof(T), matrix, w + g * l.groups[3] * sizeof(T), l,
+                p, rows)
             first_ += n
         end
     end
 end
 
 "The axis with n of its places, from `first_` on."
-@inline part_of(a::Axis, first_, n) = Axis(n, a.window, a.elements, a.stride, a.dilation, a.base, a.low - first_ * a.stride, a.y_step, a.x_step)
+@inline part_of(a::Axis, first_, n) =
+    Axis(n, a.window, a.elements, a.stride, a.dilation, a.base, a.low - first_ * a.stride, a.y_step,
+        a.x_step)
 
 # Fortran's matrices are transposed to ours: what lies together is their first index.
 @inline function multiply!(gemm, area, y, matrix, w, l, p, rows)
     made, k = l.made[1], p.taken
     apart = p.features_inside ? k : rows
     if p.y_transposed
-        gemm!(gemm, area, by(p.features_inside), by(!p.w_transposed), rows, made, k, matrix, apart, w, p.w_apart, y, p.y_apart)
+        gemm!(gemm, area, by(p.features_inside), by(!p.w_transposed), rows, made, k, matrix, apart,
+            w, p.w_apart, y, p.y_apart)
     else
-        gemm!(gemm, area, by(p.w_transposed), by(!p.features_inside), made, rows, k, w, p.w_apart, matrix, apart, y, p.y_apart)
+        gemm!(gemm, area, by(p.w_transposed), by(!p.features_inside), made, rows, k, w, p.w_apart,
+            matrix, apart, y, p.y_apart)
     end
 end
 @inline by(transposed) = transposed ? 'T' % UInt8 : 'N' % UInt8
@@ -58,10 +66,12 @@ function lay_out!(matrix::Ptr{T}, x::Ptr{T}, l, p, space, rows) where {T}
     end
     place, number = p.features_inside ? (p.taken, 1) : (1, rows)
     if p.features_inside
-        lay_out_axes!(matrix, x, space, p.x_steps, place, number, (l.features[1], l.features[2], p.feature_step))
+        lay_out_axes!(matrix, x, space, p.x_steps, place, number,
+            (l.features[1], l.features[2], p.feature_step))
     else
         for c in 0:l.features[1]-1
-            lay_out_axes!(matrix + c * p.feature_step * number * sizeof(T), x + c * l.features[2] * sizeof(T), space, p.x_steps, place, number, (1, 1, 1))
+            lay_out_axes!(matrix + c * p.feature_step * number * sizeof(T),
+                x + c * l.features[2] * sizeof(T), space, p.x_steps, place, number, (1, 1, 1))
         end
     end
 end
@@ -69,17 +79,22 @@ end
 """
 Copies a run of features for each place and position in the window, or, if it is one feature, a run
 of places."""
-@inline lay_out_axes!(matrix::Ptr{T}, x::Ptr{T}, ::Tuple{}, ::Tuple{}, place, number, run) where {T} = copy_run!(matrix, x, run[1], run[3] * number, run[2])
-@noinline function lay_out_axes!(matrix::Ptr{T}, x::Ptr{T}, axes::Tuple, steps::Tuple, place, number, run) where {T}
+@inline lay_out_axes!(matrix::Ptr{T}, x::Ptr{T}, ::Tuple{}, ::Tuple{}, place, number,
+    run) where {T} = copy_run!(matrix, x, run[1], run[3] * number, run[2])
+@noinline function lay_out_axes!(matrix::Ptr{T}, x::Ptr{T}, axes::Tuple, steps::Tuple, place,
+    number, run) where {T}
     a, apart = axes[1], place * count_places(Base.tail(axes))
     for k in 0:a.window-1
         first_, n, step, i, i_step = meetings(a, k)
-        to, from = matrix + (k * steps[1] * number + first_ * apart) * sizeof(T), x + i * a.x_step * sizeof(T)
+        to, from = (matrix + (k * steps[1] * number + first_ * apart) * sizeof(T),
+            x + i * a.x_step * sizeof(T))
         if length(axes) == 1 && run[1] == 1
             copy_run!(to, from, n, step * apart, i_step * a.x_step)
         else
             for j in 0:n-1
-                lay_out_axes!(to + j * step * apart * sizeof(T), from + j * i_step * a.x_step * sizeof(T), Base.tail(axes), Base.tail(steps), place, number, run)
+                lay_out_axes!(to + j * step * apart * sizeof(T),
+                    from + j * i_step * a.x_step * sizeof(T), Base.tail(axes), Base.tail(steps),
+                    place, number, run)
             end
         end
     end

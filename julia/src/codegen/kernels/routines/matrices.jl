@@ -1,7 +1,7 @@
 # Factorizations of batches of matrices. Programs hold them row after row, LAPACK takes them column
 # after column; half precision is computed in single. Where LAPACK gives up, or numbers are infinite
-# or NaN that it would not end with, the results are NaN. `w`, also with letters before it, are copies
-# that LAPACK works on.
+# or NaN that it would not end with, the results are NaN. `w`, also with letters before it, are
+# copies that LAPACK works on.
 
 "The rows × columns matrix at `from` for LAPACK."
 @inline function take!(to::Ptr{A}, from::Ptr, rows, columns, f = identity) where {A}
@@ -15,7 +15,8 @@ end
         put!(to, kept(i, j) ? stored(T, at(from, j * apart + i)) : zero(T), i * columns + j)
     end
 end
-@inline give!(to::Ptr, from, rows, columns, apart) = give!((i, j) -> true, to, from, rows, columns, apart)
+@inline give!(to::Ptr, from, rows, columns, apart) =
+    give!((i, j) -> true, to, from, rows, columns, apart)
 @inline function give_vector!(to::Ptr, from::Ptr, n)
     for i in 0:n-1
         put!(to, at(from, i), i)
@@ -49,7 +50,8 @@ end
 
 # A row-major lower triangle is a column-major upper one: of A as LAPACK sees it, Aᵀ = conj(A), it
 # makes U with Uᴴ U = Aᵀ, and L = Uᵀ.
-@noinline function cholesky!(potrf::Lapack, y::Ptr{T}, x::Ptr{T}, w::Ptr{A}, batches::Int, n::Int) where {T,A}
+@noinline function cholesky!(potrf::Lapack, y::Ptr{T}, x::Ptr{T}, w::Ptr{A}, batches::Int,
+    n::Int) where {T,A}
     for k in 0:batches-1
         to = nth(y, k, n * n)
         give_vector!(w, nth(x, k, n * n), n * n)
@@ -60,8 +62,8 @@ end
     end
 end
 
-@noinline function lu!(getrf::Lapack, y::Ptr{T}, pivots::Ptr{Int32}, permutation::Ptr{Int32}, x::Ptr{T},
-    w::Ptr{A}, exchanges::Ptr{BlasInt}, batches::Int, m::Int, n::Int) where {T,A}
+@noinline function lu!(getrf::Lapack, y::Ptr{T}, pivots::Ptr{Int32}, permutation::Ptr{Int32},
+    x::Ptr{T}, w::Ptr{A}, exchanges::Ptr{BlasInt}, batches::Int, m::Int, n::Int) where {T,A}
     small = min(m, n)
     for k in 0:batches-1
         take!(w, nth(x, k, m * n), m, n)
@@ -107,10 +109,12 @@ end
 
 @noinline function eigh!(syevr::Lapack, v::Ptr{T}, values::Ptr{S}, x::Ptr{T}, triangle::Char,
     (w, z)::NTuple{2,Ptr{A}}, ww::Ptr{R}, support::Ptr{BlasInt},
-    (work, rwork, iwork)::Tuple{Room{A},Room{R},Room{BlasInt}}, batches::Int, n::Int) where {T,S,A,R}
+    (work, rwork, iwork)::Tuple{Room{A},Room{R},Room{BlasInt}}, batches::Int,
+    n::Int) where {T,S,A,R}
     for i in 0:batches-1
         take!(w, nth(x, i, n * n), n, n)
-        if !all_finite(w, n * n) || syevr!(syevr, triangle, n, w, ww, z, support, work, rwork, iwork) != 0
+        if !all_finite(w, n * n) ||
+           syevr!(syevr, triangle, n, w, ww, z, support, work, rwork, iwork) != 0
             fill_nan!(z, n * n)
             fill_nan!(ww, n)
         end
@@ -121,12 +125,14 @@ end
 
 # `rows` and `columns`: how many columns U and rows Vᴴ have; none for values alone.
 @noinline function svd!(gesdd::Lapack, s::Ptr{S}, (u, v)::NTuple{2,Ptr{T}}, x::Ptr{T}, job::Char,
-    (w, uw, vw)::NTuple{3,Ptr{A}}, sw::Ptr{R}, (work, rwork, iwork)::Tuple{Room{A},Ptr{R},Ptr{BlasInt}},
+    (w, uw, vw)::NTuple{3,Ptr{A}}, sw::Ptr{R},
+    (work, rwork, iwork)::Tuple{Room{A},Ptr{R},Ptr{BlasInt}},
     batches::Int, (m, n)::NTuple{2,Int}, (rows, columns)::NTuple{2,Int}) where {S,T,A,R}
     small = min(m, n)
     for i in 0:batches-1
         take!(w, nth(x, i, m * n), m, n)
-        if !all_finite(w, m * n) || gesdd!(gesdd, job, m, n, w, sw, uw, vw, max(columns, 1), work, rwork, iwork) != 0
+        if !all_finite(w, m * n) ||
+           gesdd!(gesdd, job, m, n, w, sw, uw, vw, max(columns, 1), work, rwork, iwork) != 0
             fill_nan!(sw, small)
             fill_nan!(uw, m * rows)
             fill_nan!(vw, columns * n)
@@ -144,7 +150,8 @@ end
     for i in 0:batches-1
         take!(w, nth(x, i, n * n), n, n)
         to, u1, v1 = nth(values, i, n), nth(u, i, n * n), nth(v, i, n * n)
-        if !all_finite(w, n * n) || geev!(geev, job(left), job(right), n, w, ww, uw, vw, work, rwork) != 0
+        if !all_finite(w, n * n) ||
+           geev!(geev, job(left), job(right), n, w, ww, uw, vw, work, rwork) != 0
             fill_nan!(to, n)
             left && fill_nan!(u1, n * n)
             right && fill_nan!(v1, n * n)
@@ -175,8 +182,9 @@ end
     end
 end
 
-@noinline function tridiagonal_solve!(gtsv::Lapack, y::Ptr{T}, (lower, d, upper, b)::NTuple{4,Ptr{T}},
-    (lw, dw, uw, bw)::NTuple{4,Ptr{A}}, batches::Int, n::Int, columns::Int) where {T,A}
+@noinline function tridiagonal_solve!(gtsv::Lapack, y::Ptr{T},
+    (lower, d, upper, b)::NTuple{4,Ptr{T}}, (lw, dw, uw, bw)::NTuple{4,Ptr{A}}, batches::Int,
+    n::Int, columns::Int) where {T,A}
     for i in 0:batches-1
         give_vector!(lw, nth(lower, i, n) + sizeof(T), n - 1)
         give_vector!(dw, nth(d, i, n), n)

@@ -4,7 +4,8 @@
 """
 y[i] = Σ a[i, j] x[j] for so many rows and columns; rows are `apart`, columns lie together, and so
 do y and x."""
-@noinline function multiply_vector!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int, apart::Int) where {T}
+@noinline function multiply_vector!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int,
+    apart::Int) where {T}
     i = 0
     while i + 4 <= rows
         dot_four_rows!(y + i * sizeof(T), a + i * apart * sizeof(T), x, columns, apart)
@@ -17,11 +18,14 @@ do y and x."""
 end
 
 # Each by a name of its own, as in tiles.jl.
-@noinline dot_four_rows!(y::Ptr{T}, a, x, columns, apart) where {T} = dot_rows!(y, a, x, columns, apart, Val(4), Val(REGISTER ÷ sizeof(T)))
-@noinline dot_row!(y::Ptr{T}, a, x, columns, apart) where {T} = dot_rows!(y, a, x, columns, apart, Val(1), Val(REGISTER ÷ sizeof(T)))
+@noinline dot_four_rows!(y::Ptr{T}, a, x, columns, apart) where {T} =
+    dot_rows!(y, a, x, columns, apart, Val(4), Val(REGISTER ÷ sizeof(T)))
+@noinline dot_row!(y::Ptr{T}, a, x, columns, apart) where {T} =
+    dot_rows!(y, a, x, columns, apart, Val(1), Val(REGISTER ÷ sizeof(T)))
 
 # Two totals a row, since each waits for its last sum.
-@generated function dot_rows!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, n::Int, apart::Int, ::Val{R}, ::Val{W}) where {T,R,W}
+@generated function dot_rows!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, n::Int, apart::Int, ::Val{R},
+    ::Val{W}) where {T,R,W}
     V = Lanes{W,T}
     total(i, half) = Symbol(:total, i, :_, half)
     number(i) = Symbol(:number, i)
@@ -33,7 +37,12 @@ end
         j = 0
         while j + $(2W) <= n
             x1, x2 = load($V, x, j), load($V, x, j + $W)
-            $(each(i -> :($(total(i, 1)) = multiply_add($(entry(i, :j)), x1, $(total(i, 1))); $(total(i, 2)) = multiply_add($(entry(i, :(j + $W))), x2, $(total(i, 2))))))
+            $(each(
+                i ->
+                    :($(total(i, 1)) = multiply_add($(entry(i, :j)), x1,
+                        $(total(i, 1)));
+                    $(total(i, 2)) = multiply_add($(entry(i, :(j + $W))), x2, $(total(i, 2))))
+            ))
             j += $(2W)
         end
         if j + $W <= n
@@ -53,27 +62,32 @@ end
 end
 @inline sum_of(x::Lanes{W,T}) where {W,T} = sum_of(map(e -> e.value, x))
 @inline sum_of(x::NTuple{1,T}) where {T<:Number} = x[1]
-@inline sum_of(x::NTuple{W,T}) where {W,T<:Number} = sum_of(ntuple(k -> x[k] + x[k+W÷2], Val(W ÷ 2)))
+@inline sum_of(x::NTuple{W,T}) where {W,T<:Number} =
+    sum_of(ntuple(k -> x[k] + x[k+W÷2], Val(W ÷ 2)))
 
 """
 y[j] = Σ x[i] a[i, j], likewise, from the last row to the first: where both products of one matrix
 take turns, as in a gradient and in conjugate gradients, each finds in the cache the rows that the
 one before met last."""
-@noinline function multiply_vector_left!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int, apart::Int) where {T}
+@noinline function multiply_vector_left!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int,
+    apart::Int) where {T}
     @vector for j in 0:columns-1
         put!(y, zero(T), j)
     end
     i = rows
     while i >= 8
         i -= 8
-        add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(8), Val(REGISTER ÷ sizeof(T)))
+        add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(8),
+            Val(REGISTER ÷ sizeof(T)))
     end
     while i > 0
         i -= 1
-        add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(1), Val(REGISTER ÷ sizeof(T)))
+        add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(1),
+            Val(REGISTER ÷ sizeof(T)))
     end
 end
-@generated function add_rows!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, n::Int, apart::Int, ::Val{R}, ::Val{W}) where {T,R,W}
+@generated function add_rows!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, n::Int, apart::Int, ::Val{R},
+    ::Val{W}) where {T,R,W}
     V = Lanes{W,T}
     number(i) = Symbol(:number, i)
     entry(i) = :($(i - 1) * apart + j)
@@ -84,7 +98,13 @@ end
         j = 0
         while j + $W <= n
             total = load($V, y, j)
-            $(each(i -> :(total = multiply_add(load($V, a, $(entry(i))), lanes($V, $(number(i))), total))))
+            $(each(
+                i ->
+                    :(
+                        total =
+                            multiply_add(load($V, a, $(entry(i))), lanes($V, $(number(i))), total)
+                    )
+            ))
             save!(y, total, j)
             j += $W
         end

@@ -1,12 +1,14 @@
 # Where along the middle axis of three the extremum is: the first of equals, and the first NaN
 # before all. `best` holds `after` numbers.
 
-@noinline function arg_extremum!(beats::F, y::Ptr{I}, x::Ptr{T}, best::Ptr{T}, before::Int, along::Int, after::Int) where {F,I,T}
+@noinline function arg_extremum!(beats::F, y::Ptr{I}, x::Ptr{T}, best::Ptr{T}, before::Int,
+    along::Int, after::Int) where {F,I,T}
     for b in 0:before-1
         if after == 1
             put!(y, first_extremum(beats, x, b * along, along), b)
         else
-            extrema_of_lines!(beats, y + b * after * sizeof(I), x, best, b * along * after, along, after)
+            extrema_of_lines!(beats, y + b * after * sizeof(I), x, best, b * along * after,
+                along, after)
         end
     end
 end

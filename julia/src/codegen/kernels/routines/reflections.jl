@@ -10,21 +10,27 @@
     end
 end
 
-@noinline function pivoted_qr!(geqp3::Lapack, orgqr::Lapack, (q, r)::NTuple{2,Ptr{T}}, p::Ptr{Int32},
-    x::Ptr{T}, copies::NTuple{3,Ptr{A}}, order::Ptr{BlasInt}, (work, rwork)::Tuple{Room{A},Ptr},
+@noinline function pivoted_qr!(geqp3::Lapack, orgqr::Lapack, (q, r)::NTuple{2,Ptr{T}},
+    p::Ptr{Int32}, x::Ptr{T}, copies::NTuple{3,Ptr{A}}, order::Ptr{BlasInt},
+    (work, rwork)::Tuple{Room{A},Ptr},
     batches::Int, (m, n, k)::NTuple{3,Int}) where {T,A}
     w, _, scales = copies
     for i in 0:batches-1
         take!(w, nth(x, i, m * n), m, n)
-        for j in 0:n-1; put!(order, 0, j); end
+        for j in 0:n-1
+            put!(order, 0, j)
+        end
         min(m, n) == 0 || geqp3!(geqp3, m, n, w, order, scales, work, rwork)
         orthogonal_triangular!(orgqr, nth(q, i, m * k), nth(r, i, k * n), copies, work, m, n, k)
-        for j in 0:n-1; put!(nth(p, i, n), max(at(order, j), 1) - 1, j); end
+        for j in 0:n-1
+            put!(nth(p, i, n), max(at(order, j), 1) - 1, j)
+        end
     end
 end
 
 "Q and R from the reflections in `w`."
-function orthogonal_triangular!(orgqr, q, r, (w, qw, scales)::NTuple{3,Ptr{A}}, work, m, n, k) where {A}
+function orthogonal_triangular!(orgqr, q, r, (w, qw, scales)::NTuple{3,Ptr{A}}, work, m, n,
+    k) where {A}
     small = min(m, n)
     give!((row, column) -> row <= column, r, w, k, n, m)
     for j in 0:m*k-1
@@ -44,8 +50,8 @@ end
     end
 end
 
-@noinline function pivoted_reflections!(geqp3::Lapack, (y, scales)::NTuple{2,Ptr{T}}, order::Ptr{Int32},
-    x::Ptr{T}, first::Ptr{Int32}, (w, sw)::NTuple{2,Ptr{A}}, ow::Ptr{BlasInt},
+@noinline function pivoted_reflections!(geqp3::Lapack, (y, scales)::NTuple{2,Ptr{T}},
+    order::Ptr{Int32}, x::Ptr{T}, first::Ptr{Int32}, (w, sw)::NTuple{2,Ptr{A}}, ow::Ptr{BlasInt},
     (work, rwork)::Tuple{Room{A},Ptr}, batches::Int, m::Int, n::Int) where {T,A}
     for i in 0:batches-1
         take!(w, nth(x, i, m * n), m, n)
@@ -69,13 +75,17 @@ end
     end
 end
 
-@noinline function tridiagonal!(sytrd::Lapack, (y, scales)::NTuple{2,Ptr{T}}, (d, e)::NTuple{2,Ptr{S}},
-    x::Ptr{T}, triangle::Char, (w, sw)::NTuple{2,Ptr{A}}, (dw, ew)::NTuple{2,Ptr{R}}, work::Room{A},
+@noinline function tridiagonal!(sytrd::Lapack, (y, scales)::NTuple{2,Ptr{T}},
+    (d, e)::NTuple{2,Ptr{S}}, x::Ptr{T}, triangle::Char, (w, sw)::NTuple{2,Ptr{A}},
+    (dw, ew)::NTuple{2,Ptr{R}}, work::Room{A},
     batches::Int, n::Int) where {T,S,A,R}
     for i in 0:batches-1
         take!(w, nth(x, i, n * n), n, n)
         if !all_finite(w, n * n)
-            fill_nan!(w, n * n); fill_nan!(dw, n); fill_nan!(ew, n - 1); fill_nan!(sw, n - 1)
+            fill_nan!(w, n * n)
+            fill_nan!(dw, n)
+            fill_nan!(ew, n - 1)
+            fill_nan!(sw, n - 1)
         else
             sytrd!(sytrd, triangle, n, w, dw, ew, sw, work)
         end

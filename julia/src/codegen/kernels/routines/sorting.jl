@@ -57,12 +57,14 @@ end
 @inline less(a, b) = precedes(a, b)
 @inline less(a::Item, b::Item) = less(a.key, b.key)
 @inline less(a::Tuple{K}, b::Tuple{K}) where {K} = precedes(a[1], b[1])
-@inline less(a::Tuple, b::Tuple) = precedes(a[1], b[1]) | (!precedes(b[1], a[1]) & less(Base.tail(a), Base.tail(b)))
+@inline less(a::Tuple, b::Tuple) =
+    precedes(a[1], b[1]) | (!precedes(b[1], a[1]) & less(Base.tail(a), Base.tail(b)))
 "As XLA orders for top_k, greatest first."
 @inline greater(a::Item, b::Item) = a.key > b.key
 
 "Each line of y sorted; `line` and `spare` have room for one."
-@noinline function sort_lines!(y::Ptr{T}, x::Ptr{T}, line::Ptr{T}, spare::Ptr{T}, before::Int, along::Int, after::Int) where {T}
+@noinline function sort_lines!(y::Ptr{T}, x::Ptr{T}, line::Ptr{T}, spare::Ptr{T}, before::Int,
+    along::Int, after::Int) where {T}
     for b in 0:before-1, i in 0:after-1
         start = b * along * after + i
         for j in 0:along-1
@@ -76,7 +78,8 @@ end
 end
 
 "The lines of all operands xs in the order of their keys."
-@noinline function sort_together!(ys::Y, xs::X, keys::N, items::Ptr{Item{K}}, spare::Ptr{Item{K}}, before::Int, along::Int, after::Int) where {Y<:Tuple,X<:Tuple,N<:Tuple,K}
+@noinline function sort_together!(ys::Y, xs::X, keys::N, items::Ptr{Item{K}}, spare::Ptr{Item{K}},
+    before::Int, along::Int, after::Int) where {Y<:Tuple,X<:Tuple,N<:Tuple,K}
     for b in 0:before-1, i in 0:after-1
         start = b * along * after + i
         for j in 0:along-1
@@ -101,10 +104,13 @@ end
 end
 
 "The k greatest of each line and where they were."
-@noinline function top_lines!(values::Ptr{T}, places::Ptr{Int32}, x::Ptr{T}, items::Ptr{Item{K}}, spare::Ptr{Item{K}}, before::Int, along::Int, after::Int, k::Int) where {T,K}
+@noinline function top_lines!(values::Ptr{T}, places::Ptr{Int32}, x::Ptr{T}, items::Ptr{Item{K}},
+    spare::Ptr{Item{K}}, before::Int, along::Int, after::Int, k::Int) where {T,K}
     for b in 0:before-1, i in 0:after-1
         start, to = b * along * after + i, b * k * after + i
-        n = k <= SHORT_RUN ? collect_greatest!(items, x, start, along, after, k) : collect_all!(items, x, start, along, after)
+        n =
+            k <= SHORT_RUN ? collect_greatest!(items, x, start, along, after, k) :
+            collect_all!(items, x, start, along, after)
         k <= SHORT_RUN || merge_sort!(greater, items, spare, n)
         for j in 0:k-1
             place = at(items, j).place

@@ -6,14 +6,17 @@
 
 "What lies innermost in the copy of x."
 abstract type Inner end
-"The features, of one item of the batch at a time: rows of the product are places along the last axis."
+"""
+The features, of one item of the batch at a time: rows of the product are places
+along the last axis."""
 struct FeaturesInner <: Inner end
 """
 The batch, of one feature at a time: rows of the product are items of it. So it is best for the
 derivative by w."""
 struct BatchInner <: Inner end
 
-# (count, step in x) of what is inner; (count, steps in x, w and y) of the items that are copied one by one.
+# (count, step in x) of what is inner; (count, steps in x, w and y) of the items that
+# are copied one by one.
 @inline inner(::FeaturesInner, l::Layout) = (l.features[1], l.features[2])
 @inline inner(::BatchInner, l::Layout) = (l.batch[1], l.batch[2])
 @inline items(::FeaturesInner, l::Layout) = (l.batch[1], l.batch[2], 0, l.batch[3])
@@ -23,11 +26,14 @@ struct BatchInner <: Inner end
 A part of the convolution: some items of the batch (`FeaturesInner`), or some output features
 (`BatchInner`), with `block` places along the first axis at a time. `copy` has room for what they
 meet. The output features' neighbours lie together in w and y."""
-@noinline function convolve_by_tiles!(kind::Inner, y::Ptr{T}, copy::Ptr{T}, x::Ptr{T}, w::Ptr{T}, l::Layout, block::Int, from::Int, to::Int) where {T}
+@noinline function convolve_by_tiles!(kind::Inner, y::Ptr{T}, copy::Ptr{T}, x::Ptr{T}, w::Ptr{T},
+    l::Layout, block::Int, from::Int, to::Int) where {T}
     count, x_step, w_step, y_step = items(kind, l)
     a, rest = l.space[1], Base.tail(l.space)
     by_items = kind isa FeaturesInner
-    first_item, last_item, first_column, columns = by_items ? (from, to - 1, 0, l.made[1]) : (0, count - 1, from, to - from)
+    first_item, last_item, first_column, columns =
+        by_items ? (from, to - 1, 0, l.made[1]) :
+        (0, count - 1, from, to - from)
     for g in 0:l.groups[1]-1, item in first_item:last_item
         y_item = y + (g * l.groups[4] + item * y_step + first_column) * sizeof(T)
         w_item = w + (g * l.groups[3] + item * w_step + first_column) * sizeof(T)
@@ -35,8 +41,10 @@ meet. The output features' neighbours lie together in w and y."""
         while first_ < a.places
             n = min(block, a.places - first_)
             space = (part_of(a, first_, n), rest...)
-            copy_padded!(copy, x + (g * l.groups[2] + item * x_step) * sizeof(T), space, inner(kind, l))
-            multiply_places!(y_item + first_ * a.y_step * sizeof(T), copy, w_item, tiled_product(kind, l, space, columns)..., !by_items & (item > 0))
+            copy_padded!(copy, x + (g * l.groups[2] + item * x_step) * sizeof(T), space,
+                inner(kind, l))
+            multiply_places!(y_item + first_ * a.y_step * sizeof(T), copy, w_item,
+                tiled_product(kind, l, space, columns)..., !by_items & (item > 0))
             first_ += n
         end
     end
@@ -46,7 +54,8 @@ end
 @inline reach(a::Axis) = (a.places - 1) * a.stride + (a.window - 1) * a.dilation + 1
 "The distances of neighbours in the copy."
 @inline copy_steps(space::Tuple{Axis}, inner) = (inner,)
-@inline copy_steps(space::Tuple, inner) = (steps = copy_steps(Base.tail(space), inner); (steps[1] * reach(space[2]), steps...))
+@inline copy_steps(space::Tuple, inner) =
+    (steps = copy_steps(Base.tail(space), inner); (steps[1] * reach(space[2]), steps...))
 
 function copy_padded!(copy::Ptr{T}, x::Ptr{T}, space, (count, step)) where {T}
     steps = copy_steps(space, count)
@@ -70,12 +79,17 @@ const ONCE = (1, 0, 0)
 The product along the last axes, and the turns, over places and over positions in the window, in
 which it is made."""
 @inline function tiled_product(kind::FeaturesInner, l::Layout, space, columns)
-    a, steps, features, w_features = last(space), copy_steps(space, l.features[1]), l.features[1], l.features[3]
+    a, steps, features, w_features = (last(space), copy_steps(space, l.features[1]), l.features[1],
+        l.features[3])
     places, windows = turns(space, steps, l)
     # Features of neighbouring positions follow each other: they count as one axis.
     joined = a.dilation == 1 && last(l.w_space) == features * w_features
-    run, (segments, a_segment, b_segment), others = joined ? (a.window * features, before_last(windows), but_two(windows)) : (features, last(windows), but_last(windows))
-    product = TiledProduct(a.places, columns, segments, run, a.stride * last(steps), a_segment, 1, b_segment, w_features, a.y_step)
+    run, (segments, a_segment, b_segment), others =
+        joined ?
+        (a.window * features, before_last(windows),
+            but_two(windows)) : (features, last(windows), but_last(windows))
+    product = TiledProduct(a.places, columns, segments, run, a.stride * last(steps), a_segment, 1,
+        b_segment, w_features, a.y_step)
     product, but_last(places), others
 end
 @inline function tiled_product(kind::BatchInner, l::Layout, space, columns)
@@ -85,7 +99,8 @@ end
     joined = a.stride == 1 && a.y_step == batch * y_batch
     rows, others = joined ? (a.places * batch, but_last(places)) : (batch, places)
     segments, a_segment, b_segment = before_last(windows)
-    product = TiledProduct(rows, columns, segments, a.window, 1, a_segment, a.dilation * last(steps), b_segment, last(l.w_space), y_batch)
+    product = TiledProduct(rows, columns, segments, a.window, 1, a_segment,
+        a.dilation * last(steps), b_segment, last(l.w_space), y_batch)
     product, others, but_two(windows)
 end
 @inline function turns(space, steps, l)
@@ -94,12 +109,14 @@ end
     places, windows
 end
 
-@noinline function multiply_places!(y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, p::TiledProduct, places::NTuple{N,Turns}, windows::NTuple{N,Turns}, add::Bool) where {T,N}
+@noinline function multiply_places!(y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, p::TiledProduct,
+    places::NTuple{N,Turns}, windows::NTuple{N,Turns}, add::Bool) where {T,N}
     for i in 0:turn_count(places)-1
         x_place, y_place = turn(places, i)
         for k in 0:turn_count(windows)-1
             x_window, w_window = turn(windows, k)
-            multiply_tiles!(y + y_place * sizeof(T), x + (x_place + x_window) * sizeof(T), w + w_window * sizeof(T), p, add | (k > 0))
+            multiply_tiles!(y + y_place * sizeof(T), x + (x_place + x_window) * sizeof(T),
+                w + w_window * sizeof(T), p, add | (k > 0))
         end
     end
 end

@@ -5,19 +5,25 @@
 "Numbers that one instruction works on."
 const Lanes{W,T} = NTuple{W,VecElement{T}}
 @inline lanes(::Type{Lanes{W,T}}, x::T) where {W,T} = ntuple(_ -> VecElement(x), Val(W))
-@inline load(::Type{Lanes{W,T}}, p::Ptr{T}, i::Int) where {W,T} = unsafe_load(Ptr{Lanes{W,T}}(p + i * sizeof(T)))
-@inline save!(p::Ptr{T}, x::Lanes{W,T}, i::Int) where {W,T} = unsafe_store!(Ptr{Lanes{W,T}}(p + i * sizeof(T)), x)
+@inline load(::Type{Lanes{W,T}}, p::Ptr{T}, i::Int) where {W,T} =
+    unsafe_load(Ptr{Lanes{W,T}}(p + i * sizeof(T)))
+@inline save!(p::Ptr{T}, x::Lanes{W,T}, i::Int) where {W,T} =
+    unsafe_store!(Ptr{Lanes{W,T}}(p + i * sizeof(T)), x)
 @generated function multiply_add(x::Lanes{W,T}, y::Lanes{W,T}, z::Lanes{W,T}) where {W,T}
     V = Lanes{W,T}
-    :($(Expr(:meta, :inline)); ccall($("llvm.fmuladd.v$(W)f$(8sizeof(T))"), llvmcall, $V, ($V, $V, $V), x, y, z))
+    :($(Expr(:meta, :inline));
+    ccall($("llvm.fmuladd.v$(W)f$(8sizeof(T))"), llvmcall, $V,
+        ($V, $V, $V), x, y, z))
 end
 
-# Bytes of a register, of which 12 hold results at a time: as many as AVX2 has, without those for operands.
+# Bytes of a register, of which 12 hold results at a time: as many as AVX2 has,
+# without those for operands.
 const REGISTER = 32
 
 """
 C = A B, or C + A B, with C[i, j] at i · c_row + j, and the sum over s of `segments` and t of `run`:
-A[i, (s, t)] is at i · a_row + s · a_segment + t · a_step, B[(s, t), j] at s · b_segment + t · b_step + j."""
+A[i, (s, t)] is at i · a_row + s · a_segment + t · a_step, B[(s, t), j] at s · b_segment + t ·
+b_step + j."""
 struct TiledProduct
     rows::Int
     columns::Int
@@ -34,16 +40,22 @@ end
 """
 At least two columns are needed: along them the lanes lie. So many rows at a time as stay in a cache
 while the columns pass."""
-@noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct, add::Bool) where {T}
-    full, block, i = REGISTER ÷ sizeof(T), 24 * max(1, quotient(1 << 16, 24 * sizeof(T) * max(1, p.segments * p.run))), 0
+@noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,
+    add::Bool) where {T}
+    full, block, i = (REGISTER ÷ sizeof(T),
+        24 * max(1, quotient(1 << 16, 24 * sizeof(T) * max(1, p.segments * p.run))), 0)
     while i < p.rows
-        c_now, a_now, q = c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), with_rows(p, min(block, p.rows - i))
+        c_now, a_now, q = (c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T),
+            with_rows(p, min(block, p.rows - i)))
         q.columns >= full ? multiply_columns!(c_now, a_now, b, q, add, Val(full)) :
-        q.columns >= 4 ? multiply_four_columns!(c_now, a_now, b, q, add) : multiply_two_columns!(c_now, a_now, b, q, add)
+        q.columns >= 4 ? multiply_four_columns!(c_now, a_now, b, q, add) :
+        multiply_two_columns!(c_now, a_now, b, q, add)
         i += block
     end
 end
-with_rows(p::TiledProduct, n) = TiledProduct(n, p.columns, p.segments, p.run, p.a_row, p.a_segment, p.a_step, p.b_segment, p.b_step, p.c_row)
+with_rows(p::TiledProduct, n) =
+    TiledProduct(n, p.columns, p.segments, p.run, p.a_row, p.a_segment, p.a_step, p.b_segment,
+        p.b_step, p.c_row)
 
 # What one function calls for several widths or heights has a name for each: in an object file
 # (`codegen/objects/`) functions are told apart by their names.
@@ -70,7 +82,8 @@ with_rows(p::TiledProduct, n) = TiledProduct(n, p.columns, p.segments, p.run, p.
 end
 
 for name in (:multiply_rows_of_one!, :multiply_rows_of_two!, :multiply_rows_of_three!)
-    @eval @noinline $name(c, a, b, p::TiledProduct, add, w, at, most) = multiply_rows!(c, a, b, p, add, w, at, most)
+    @eval @noinline $name(c, a, b, p::TiledProduct, add, w, at, most) =
+        multiply_rows!(c, a, b, p, add, w, at, most)
 end
 @inline function multiply_rows!(c, a, b, p::TiledProduct, add, w, at, most::Val{R}) where {R}
     i = multiply_rows_by!(c, a, b, p, add, w, at, 0, most)
@@ -79,16 +92,21 @@ end
     multiply_rows_by!(c, a, b, p, add, w, at, i, Val(1))
     nothing
 end
-@inline function multiply_rows_by!(c::Ptr{T}, a::Ptr{T}, b, p::TiledProduct, add, w, at, i, rows::Val{R}) where {T,R}
+@inline function multiply_rows_by!(c::Ptr{T}, a::Ptr{T}, b, p::TiledProduct, add, w, at, i,
+    rows::Val{R}) where {T,R}
     while i + R <= p.rows
-        tile!(rows)(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, w, at, rows)
+        tile!(rows)(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, w,
+            at, rows)
         i += R
     end
     i
 end
 
-"`R` rows, and the columns of a register each from `columns` on. Every sum is a variable of its own."
-@generated function multiply_tile!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct, add::Bool, ::Val{W}, columns::NTuple{N,Int}, ::Val{R}) where {T,W,N,R}
+"""
+`R` rows, and the columns of a register each from `columns` on. Every sum is a
+variable of its own."""
+@generated function multiply_tile!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct, add::Bool,
+    ::Val{W}, columns::NTuple{N,Int}, ::Val{R}) where {T,W,N,R}
     V, S = Lanes{W,T}, sizeof(T)
     total(i, j) = Symbol(:total, i, :_, j)
     each(f) = Expr(:block, (f(i, j) for i in 1:R for j in 1:N)...)
@@ -96,14 +114,26 @@ end
     row(j) = Symbol(:row, j)
     step = quote
         $((:($(row(j)) = load($V, b_now, columns[$j])) for j in 1:N)...)
-        $((quote
-            x = lanes($V, unsafe_load(a_now + $((i - 1) * S) * p.a_row))
-            $((:($(total(i, j)) = multiply_add(x, $(row(j)), $(total(i, j)))) for j in 1:N)...)
-        end for i in 1:R)...)
+        $(
+            (
+                quote
+                    x = lanes($V, unsafe_load(a_now + $((i - 1) * S) * p.a_row))
+                    $(
+                        (
+                            :($(total(i, j)) = multiply_add(x, $(row(j)), $(total(i, j)))) for
+                            j in 1:N
+                        )...
+                    )
+                end for i in 1:R
+            )...
+        )
     end
     quote
         $(Expr(:meta, :inline))
-        $(each((i, j) -> :($(total(i, j)) = add ? load($V, c, $(place(i, j))) : lanes($V, zero($T)))))
+        $(each(
+            (i, j) ->
+                :($(total(i, j)) = add ? load($V, c, $(place(i, j))) : lanes($V, zero($T)))
+        ))
         for s in 0:p.segments-1
             a_now, b_now = a + s * p.a_segment * $S, b + s * p.b_segment * $S
             for t in 1:p.run
@@ -118,6 +148,7 @@ end
 
 for rows in (1, 2, 4, 6, 8)
     name = Symbol(:multiply_tile_of_, rows, :!)
-    @eval @noinline $name(c, a, b, p, add, w, columns, rows) = multiply_tile!(c, a, b, p, add, w, columns, rows)
+    @eval @noinline $name(c, a, b, p, add, w, columns, rows) =
+        multiply_tile!(c, a, b, p, add, w, columns, rows)
     @eval tile!(::Val{$rows}) = $name
 end

@@ -17,7 +17,8 @@ struct Axis
 end
 
 "Whether each place meets the element of its own number, and no other."
-isplain(a::Axis) = a.window == 1 && a.stride == 1 && a.base == 1 && a.low == 0 && a.places == a.elements
+isplain(a::Axis) =
+    a.window == 1 && a.stride == 1 && a.base == 1 && a.low == 0 && a.places == a.elements
 
 """
     meetings(axis, k) -> (first, count, step, x, x_step)
@@ -47,7 +48,8 @@ end
 # Every place is combined with every element it meets: the window positions of each axis outside,
 # its places inside, so that the innermost loop runs along places, or along the `inner` elements
 # that lie together.
-@noinline function reduce_windows!(f::F, y::Ptr{A}, x::Ptr{T}, axes::Axes, inner::Int) where {F,A,T,Axes<:Tuple}
+@noinline function reduce_windows!(f::F, y::Ptr{A}, x::Ptr{T}, axes::Axes,
+    inner::Int) where {F,A,T,Axes<:Tuple}
     slide!(f, y, x, axes, inner)
     nothing
 end
@@ -56,24 +58,28 @@ end
 # what it gives up on uses the heap.
 numbered(name, k) = Symbol(name, k)
 function slides(k, n, A, T)
-    y, x, y_next, x_next = numbered(:y, k - 1), numbered(:x, k - 1), numbered(:y, k), numbered(:x, k)
+    y, x, y_next, x_next = (numbered(:y, k - 1), numbered(:x, k - 1), numbered(:y, k),
+        numbered(:x, k))
     k > n && return :(combine_row!(f, $y, $x, inner, 1, 1))
-    within = k == n ? quote
-        row, from = $y + p * a.y_step * $(sizeof(A)), $x + i * a.x_step * $(sizeof(T))
-        if inner == 1
-            combine_row!(f, row, from, n, step * a.y_step, i_step * a.x_step)
-        else
+    within =
+        k == n ?
+        quote
+            row, from = $y + p * a.y_step * $(sizeof(A)), $x + i * a.x_step * $(sizeof(T))
+            if inner == 1
+                combine_row!(f, row, from, n, step * a.y_step, i_step * a.x_step)
+            else
+                for j in 0:n-1
+                    combine_row!(f, row + j * step * a.y_step * $(sizeof(A)),
+                        from + j * i_step * a.x_step * $(sizeof(T)), inner, 1, 1)
+                end
+            end
+        end : quote
             for j in 0:n-1
-                combine_row!(f, row + j * step * a.y_step * $(sizeof(A)), from + j * i_step * a.x_step * $(sizeof(T)), inner, 1, 1)
+                $y_next = $y + (p + j * step) * a.y_step * $(sizeof(A))
+                $x_next = $x + (i + j * i_step) * a.x_step * $(sizeof(T))
+                $(slides(k + 1, n, A, T))
             end
         end
-    end : quote
-        for j in 0:n-1
-            $y_next = $y + (p + j * step) * a.y_step * $(sizeof(A))
-            $x_next = $x + (i + j * i_step) * a.x_step * $(sizeof(T))
-            $(slides(k + 1, n, A, T))
-        end
-    end
     quote
         let a = axes[$k]
             for k in 0:a.window-1
@@ -84,7 +90,8 @@ function slides(k, n, A, T)
     end
 end
 # A generator sees the methods that were there when it was defined, and no later ones.
-@generated slide!(f, y0::Ptr{A}, x0::Ptr{T}, axes::NTuple{N,Axis}, inner::Int) where {A,T,N} = slides(1, N, A, T)
+@generated slide!(f, y0::Ptr{A}, x0::Ptr{T}, axes::NTuple{N,Axis}, inner::Int) where {A,T,N} =
+    slides(1, N, A, T)
 
 @inline function combine_row!(f, y::Ptr{A}, x, n, y_step, x_step) where {A}
     if y_step == 1 && x_step == 1
@@ -102,12 +109,14 @@ end
 
 "Where place number p, in row-major order, is along each axis."
 @inline coordinates(axes::Tuple, p) = map(a -> remainder(quotient(p, a.y_step), a.places), axes)
-@generated count_places(axes::NTuple{N,Axis}) where {N} = :(*(1, 1, $((:(axes[$k].places) for k in 1:N)...)))
+@generated count_places(axes::NTuple{N,Axis}) where {N} =
+    :(*(1, 1, $((:(axes[$k].places) for k in 1:N)...)))
 
 """
 Writes where the elements of a window are, in its order, with -1 for those in the padding; gives
 their number."""
-@generated function window_offsets!(offsets::Ptr{Int}, axes::NTuple{N,Axis}, place::NTuple{N,Int}) where {N}
+@generated function window_offsets!(offsets::Ptr{Int}, axes::NTuple{N,Axis},
+    place::NTuple{N,Int}) where {N}
     code = quote
         put!(offsets, $(numbered(:here, N)) ? $(numbered(:offset, N)) : -1, n)
         n += 1
@@ -119,7 +128,8 @@ their number."""
                     local position = place[$k] * a.stride + w * a.dilation - a.low
                     # Divisions are slow, and most arrays are not dilated.
                     local i = a.base == 1 ? position : floor_quotient(position, a.base)
-                    $(numbered(:here, k)) = $(numbered(:here, k - 1)) & (0 <= i < a.elements) & (i * a.base == position)
+                    $(numbered(:here, k)) =
+                        $(numbered(:here, k - 1)) & (0 <= i < a.elements) & (i * a.base == position)
                     $(numbered(:offset, k)) = $(numbered(:offset, k - 1)) + i * a.x_step
                     $code
                 end
@@ -132,7 +142,8 @@ end
 """
 The preferred one of `key`, at `index`, and the window's elements from number `from` on; its index,
 -1 in the padding."""
-@inline function preferred(prefers, keys::Ptr{T}, offsets, n, c, padding::T, from, key::T, index) where {T}
+@inline function preferred(prefers, keys::Ptr{T}, offsets, n, c, padding::T, from, key::T,
+    index) where {T}
     for w in from:n-1
         o = at(offsets, w)
         k = o < 0 ? padding : at(keys, o + c)
@@ -144,7 +155,8 @@ end
 # `axes` are those before the `inner` elements that lie together and that windows do not move along:
 # what is known of a window holds for them all. As in XLA, gathering begins with the padding and
 # scattering with the window's first element.
-@noinline function select_and_gather!(prefers::P, y::Ptr{T}, values::Ptr{T}, keys::Ptr{T}, offsets::Ptr{Int}, axes::Axes, inner::Int, padding::T) where {P,T,Axes<:Tuple}
+@noinline function select_and_gather!(prefers::P, y::Ptr{T}, values::Ptr{T}, keys::Ptr{T},
+    offsets::Ptr{Int}, axes::Axes, inner::Int, padding::T) where {P,T,Axes<:Tuple}
     for p in 0:count_places(axes)-1
         n = window_offsets!(offsets, axes, coordinates(axes, p * inner))
         for c in 0:inner-1
@@ -154,14 +166,17 @@ end
     end
 end
 
-@noinline function select_and_scatter!(prefers::P, total::Ptr{A}, updates::Ptr{T}, keys::Ptr{T}, offsets::Ptr{Int}, axes::Axes, inner::Int, padding::T) where {P,A,T,Axes<:Tuple}
+@noinline function select_and_scatter!(prefers::P, total::Ptr{A}, updates::Ptr{T}, keys::Ptr{T},
+    offsets::Ptr{Int}, axes::Axes, inner::Int, padding::T) where {P,A,T,Axes<:Tuple}
     for p in 0:count_places(axes)-1
         n = window_offsets!(offsets, axes, coordinates(axes, p * inner))
         n == 0 && continue
         first_ = at(offsets, 0)
         for c in 0:inner-1
-            index = preferred(prefers, keys, offsets, n, c, padding, 1, first_ < 0 ? padding : at(keys, first_ + c), first_ < 0 ? -1 : first_ + c)
-            index < 0 || put!(total, at(total, index) + stored(A, at(updates, p * inner + c)), index)
+            index = preferred(prefers, keys, offsets, n, c, padding, 1,
+                first_ < 0 ? padding : at(keys, first_ + c), first_ < 0 ? -1 : first_ + c)
+            index < 0 ||
+                put!(total, at(total, index) + stored(A, at(updates, p * inner + c)), index)
         end
     end
 end

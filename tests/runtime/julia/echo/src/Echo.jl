@@ -1,5 +1,5 @@
-# A stand-in for JaxprAD with the same two functions, small enough to load in a moment, whose commands
-# are the situations that the runtime has to survive.
+# A stand-in for JaxprAD with the same two functions, small enough to load in a moment, whose
+# commands are the situations that the runtime has to survive.
 module Echo
 
 # Leaves a trace of each precompilation for the tests that count them.
@@ -11,7 +11,8 @@ const CANCEL = Ref{Int32}(0)
 
 cancel_address() = UInt64(UInt(pointer_from_objref(CANCEL)))
 
-# Whatever stores through the address is outside Julia, so the load must not be hoisted out of a loop.
+# Whatever stores through the address is outside Julia, so the load must not be
+# hoisted out of a loop.
 cancelled() = unsafe_load(Ptr{Int32}(pointer_from_objref(CANCEL))) != 0
 
 function serve(message::String)::String
@@ -22,7 +23,8 @@ function serve(message::String)::String
         "ok\n" * answer(Val(Symbol(words[1])), words[2:end], String(body))
     catch problem
         trace = sprint(Base.show_backtrace, catch_backtrace())
-        string("error\n", nameof(typeof(problem)), "\n", sprint(showerror, problem), "\n-----\n", trace)
+        string("error\n", nameof(typeof(problem)), "\n", sprint(showerror, problem),
+            "\n-----\n", trace)
     end
 end
 
@@ -31,7 +33,8 @@ answer(::Val{:arguments}, arguments, body) = join(arguments, ',')
 answer(::Val{:version}, arguments, body) = string(VERSION)
 answer(::Val{:throw}, arguments, body) = throw(ArgumentError(body))
 answer(::Val{:overflow}, arguments, body) = string(deeper(1))
-answer(::Val{:collect}, arguments, body) = (GC.gc(); string(sum(length(rand(100)) for _ in 1:10_000)))
+answer(::Val{:collect}, arguments, body) =
+    (GC.gc(); string(sum(length(rand(100)) for _ in 1:10_000)))
 answer(::Val{:paths}, arguments, body) = join([first(DEPOT_PATH), Base.active_project()], '\n')
 answer(::Val{:atexit}, arguments, body) = (atexit(() -> write(body, "Julia ended")); "")
 
@@ -47,8 +50,8 @@ function answer(::Val{:loop}, arguments, body)
     "ended by itself"
 end
 
-# A kernel as XLA's threads would call it: no exceptions leave it, and where foreign threads cannot use
-# Julia's heap, before 1.9, it does not either.
+# A kernel as XLA's threads would call it: no exceptions leave it, and where foreign threads cannot
+# use Julia's heap, before 1.9, it does not either.
 const FOREIGN_HEAP = VERSION >= v"1.9"
 
 function kernel(data::Ptr{Float64}, n::Int64)::Int32
@@ -62,6 +65,7 @@ function kernel(data::Ptr{Float64}, n::Int64)::Int32
     end
     Int32(0)
 end
-answer(::Val{:kernel}, arguments, body) = string(UInt(@cfunction(kernel, Int32, (Ptr{Float64}, Int64))))
+answer(::Val{:kernel}, arguments, body) =
+    string(UInt(@cfunction(kernel, Int32, (Ptr{Float64}, Int64))))
 
 end
