@@ -130,8 +130,9 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
         except errors.JuliaError as e:
             if e.kind == _NO_FILE:
                 store.write(place, _entry(b"", f"{_NONE}{e}"))
-                raise _Unusable(str(e)) from None
-            raise
+            else:  # what is wrong with the Program has names of its own, and is raised
+                _LOG.warning("no object file of a kernel could be written: %s: %s", e.kind, e)
+            raise _Unusable(str(e)) from None
         if "\nplace routine " in text:
             text += f"\nblas {ask('blas', None)}"
         reason = link(unlinked, linked)
