@@ -132,10 +132,7 @@ def page(rows: Sequence[Timed], machine: dict[str, str], repeats: int) -> str:
         machine=", ".join(f"{name}: {value}" for name, value in machine.items()),
         julia="some had" if any(row.julia for row in rows) else "none had",
     )
-    lines = [
-        "| row | empty | JAX anew | ratio | second | JAX, its best | ratio | libjulia |",
-        "|" + "---|" * 8,
-    ]
+    lines = [f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]
     return head + "\n".join([*lines, *("| " + " | ".join(cells) + " |" for cells in _cells(rows))]) + "\n"
 
 

@@ -214,7 +214,7 @@ def _kept() -> Iterator[Row]:
             "on Linux, install binutils, lld or a C compiler",
         )
     else:
-        yield Row("kernel files", "ok", f"linked by {command[0]}")
+        yield Row("kernel files", "ok", f"linked by {command}")
 
 
 def _jax() -> Row:

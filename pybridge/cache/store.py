@@ -138,9 +138,6 @@ class Store:
         self._writes += 1
         return True
 
-    def discard(self, key: str) -> None:
-        _remove(self.path(key))
-
     def usage(self) -> Usage:
         sizes = [status.st_size for _, status in self._files()]
         return Usage(len(sizes), sum(sizes))
