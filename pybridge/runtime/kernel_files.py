@@ -12,6 +12,7 @@ import ctypes
 import functools
 import logging
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ _PATIENCE = 10.0  # seconds that kernels have to end when the process does
 
 # XLA may call a kernel as long as the process lives: what it needs is never freed.
 _KEPT: list[object] = []
+_LOADED: dict[str, tuple[int, int] | None] = {}
+_LOADING = threading.RLock()
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,21 @@ def kernel(program: Program, constants: Mapping[str, np.ndarray]) -> tuple[int, 
     The file is made if there is none yet. None where kernels are not kept in files, or this one cannot be.
     constants: the Program's, in memory that stays. Raises what a request to compile it raises.
     """
-    julia.check_process()  # XLA, which would call it, does not survive a fork either
+    julia.claim()  # before the lock is taken, so that no forked child waits for it
     store = cache.default()
     if store is None or linker() is None:
         return None
     place = key("kernel", program.digest)
+    # XLA takes one handler for a name: threads that need a kernel at once must get the same.
+    with _LOADING:
+        if place not in _LOADED:
+            _LOADED[place] = _ready(store, place, program, constants)
+        return _LOADED[place]
+
+
+def _ready(
+    store: cache.Store, place: str, program: Program, constants: Mapping[str, np.ndarray]
+) -> tuple[int, int] | None:
     try:
         manifest, path = _found(store, place) or _made(store, place, "object", program, references(constants))
         ready = _Kernel(store, _library(path), manifest, program.name or "program", constants)

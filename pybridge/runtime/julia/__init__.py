@@ -17,6 +17,7 @@ __all__ = [
     "Status",
     "Step",
     "check_process",
+    "claim",
     "find",
     "request",
     "setup",
@@ -35,6 +36,11 @@ def request(command: str, body: str = "", *, arguments: Sequence[str] = ()) -> s
     KeyboardInterrupt ends the request; the next one works.
     """
     return _RUNTIME.request(command, body, arguments=arguments)
+
+
+def claim() -> None:
+    """Kernels of Julia's are in use from now on, as if it had been started: for `check_process`."""
+    _RUNTIME.claim()
 
 
 def check_process() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.abc
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -19,6 +17,7 @@ from . import openblas, signals
 from .hosted import Hosted
 from .libjulia import LibJulia
 from .probe import Installation
+from .stdio import stdio_blocking
 
 _LIBJULIA = re.compile(r"/libjulia(-debug)?[0-9.]*\.(so|dylib)[0-9.]*$")
 
@@ -58,22 +57,6 @@ def mapped_libjulias() -> set[Path]:
         return set()
     paths = {line.split(maxsplit=5)[-1] for line in lines if _LIBJULIA.search(line)}
     return {Path(path).resolve() for path in paths}
-
-
-@contextmanager
-def stdio_blocking() -> Iterator[None]:
-    """Julia makes its standard streams non-blocking, and with them Python's: big prints would then fail."""
-    flags = {}
-    for stream in (0, 1, 2):
-        try:
-            flags[stream] = fcntl.fcntl(stream, fcntl.F_GETFL)
-        except OSError:  # closed: Julia opens /dev/null in its place
-            continue
-    try:
-        yield
-    finally:
-        for stream, before in flags.items():
-            fcntl.fcntl(stream, fcntl.F_SETFL, before)
 
 
 class _NoSecondHost(importlib.abc.MetaPathFinder, importlib.abc.Loader):

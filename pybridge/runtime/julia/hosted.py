@@ -16,6 +16,7 @@ from . import protocol
 from .libjulia import LibJulia
 from .signals import Guard
 from .source import Package
+from .stdio import stdio_blocking
 
 _LOG = logging.getLogger(__name__)
 _SILENCE = 10.0  # seconds of waiting that need no word
@@ -57,7 +58,8 @@ class Hosted:
             "string(nameof(host)) end"
         )
         host = f"getfield(Main, Symbol({_literal(host)}))"
-        with _one_at_a_time(self.library.text(f"{host}.unguarded({_literal(package.name)})")):
+        unguarded = self.library.text(f"{host}.unguarded({_literal(package.name)})")
+        with stdio_blocking(), _one_at_a_time(unguarded):
             code = f"{host}.load({_literal(package.name)}, {_literal(str(package.folder))})"
             address, _, path = protocol.decode(self.library.text(code)).partition("\n")
         return Service(

@@ -20,6 +20,7 @@ from . import embed, signals
 from .hosted import Hosted
 from .libjulia import LibJulia
 from .probe import Installation
+from .stdio import stdio_blocking
 
 
 def prepare(julia: Installation) -> Callable[[], Hosted]:
@@ -33,7 +34,7 @@ def prepare(julia: Installation) -> Callable[[], Hosted]:
     os.environ.setdefault("PYTHON_JULIACALL_THREADS", os.environ.get("JULIA_NUM_THREADS", "1"))
 
     def start() -> Hosted:
-        with embed.stdio_blocking(), signals.pythons_kept():
+        with stdio_blocking(), signals.pythons_kept():
             juliacall = importlib.import_module("juliacall")
         _require_handlers(juliacall)
         library = LibJulia(Path(juliacall.CONFIG["libpath"]))

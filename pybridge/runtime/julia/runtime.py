@@ -57,7 +57,7 @@ class Runtime:
         self._package, self._search = package, search
         self._starting = threading.RLock()
         self._live: _Live | None = None
-        self._owner: int | None = None  # the process that has begun to start Julia
+        self._owner: int | None = None  # the process that has begun to use Julia or its kernels
         # A fork does not wait for a start on another thread, which may itself be waiting for that fork to
         # end: the package filelock, which juliapkg imports, has its users wait.
         os.register_at_fork(after_in_child=self._after_fork)
@@ -92,14 +92,18 @@ class Runtime:
         hosted, service = self._loaded(live)
         return hosted.serve(service, message)
 
+    def claim(self) -> None:
+        """Julia's kernels are in use from now on: a child that is forked is refused, Julia started or not."""
+        self.check_process()
+        self._owner = os.getpid()
+
     def check_process(self) -> None:
-        """Raises ForkedProcess in a child forked after the start, or while another thread was at it."""
+        """Raises ForkedProcess in a child forked after the first use, or while another thread was at it."""
         if self._forked():
-            started = "was started" if self._live is not None else "was being started"
             raise ForkedProcess(
-                f"Julia {started} in process {self._owner}, from which {os.getpid()} was forked, "
-                "and does not survive that; use the start method 'spawn' or 'forkserver', "
-                "or make the first use of pybridge after the fork"
+                f"Julia, or its kernels, were in use in process {self._owner}, from which {os.getpid()} was "
+                "forked, and neither they nor XLA survive that; use the start method 'spawn' or "
+                "'forkserver', or make the first use of pybridge after the fork"
             )
 
     def _started(self) -> _Live:
@@ -108,12 +112,12 @@ class Runtime:
             if self._live is None or (self._live.control and self._live.control.failed):
                 # Said before anything is looked for: what a thread holds at a fork, such as the locks of
                 # modules it imports, stays locked in the child for ever.
-                self._owner = os.getpid()
+                before, self._owner = self._owner, os.getpid()
                 try:
                     self._live = self._start()
                 finally:
                     if self._live is None:
-                        self._owner = None
+                        self._owner = before
             return self._live
 
     def _start(self) -> _Live:

@@ -13,6 +13,7 @@ from .processes import Python
 DOCTOR = "from pybridge.api.doctor import doctor; report = doctor(); print(report.json())"
 NAMES = ["Julia", "start", "JaxprAD", "PythonCall", "Enzyme.jl", "jax", "juliacall", "enzyme-ad"]
 NAMES += [f"engine {name}" for name in ("transpose", "enzyme", "jax", "enzyme-jax")]
+NAMES += ["cache", "kernel files"]
 PLACES = ["PYBRIDGE_JULIA", "started by juliacall", "juliacall's choice", "PATH"]
 
 

@@ -78,7 +78,7 @@ def test_a_fork_does_not_wait_for_a_start_that_waits_for_it(python: Python) -> N
             try:
                 runtime.start()
             except e.ForkedProcess as problem:
-                os._exit(7 if "being started" in str(problem) else 1)
+                os._exit(7 if "were in use" in str(problem) else 1)
             os._exit(2)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert code == 7, code
