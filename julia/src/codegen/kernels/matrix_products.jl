@@ -131,19 +131,22 @@ function blas_pointer(routine::Symbol)
     library = VERSION >= v"1.7" ? LinearAlgebra.BLAS.libblastrampoline : LinearAlgebra.BLAS.libblas
     symbol = string(routine, BlasInt === Int64 ? "_64_" : "_")
     pointer = Libdl.dlsym(Libdl.dlopen(library), symbol)
-    BLAS_SYMBOLS[pointer] = symbol
+    BLAS_SYMBOLS[pointer] = string(routine, blas_suffix())
     pointer
 end
-"The symbols of the routines that code refers to, by address."
+"The symbols of the routines that code refers to, by address, in the library that has them."
 const BLAS_SYMBOLS = Dict{Ptr{Cvoid},String}()
 
-"The file of the BLAS that these routines are in, as this Julia has loaded it."
+# The file of the BLAS that these routines are in, as this Julia has loaded it, and how their names
+# end there.
 @static if VERSION >= v"1.7"
-    function blas_library()
-        wide = filter(l -> l.interface === (BlasInt === Int64 ? :ilp64 : :lp64),
-            BLAS.get_config().loaded_libs)
-        isempty(wide) ? "" : Libdl.dlpath(Libdl.dlopen(first(wide).libname))
+    function loaded_blas()
+        interface = BlasInt === Int64 ? :ilp64 : :lp64
+        first(filter(l -> l.interface === interface, BLAS.get_config().loaded_libs))
     end
+    blas_library() = Libdl.dlpath(Libdl.dlopen(loaded_blas().libname))
+    blas_suffix() = "_" * loaded_blas().suffix
 else
     blas_library() = Libdl.dlpath(Libdl.dlopen(LinearAlgebra.BLAS.libblas))
+    blas_suffix() = BlasInt === Int64 ? "_64_" : "_"
 end

@@ -173,16 +173,19 @@ function relocated(constant, specialization::Specialization, table, declared)
         push!(declared, "@$name = external global i8")
         return cast("@$name", "i8", type)
     end
-    object = constant_object(address, specialization)
-    object === nothing &&
+    found = constant_object(address, specialization)
+    found === nothing &&
         throw(
             NoObjectFile(
                 "$(function_name(specialization)) refers to an address of " *
                 "this process: $constant"
             )
         )
-    push!(declared, object_text(object, opaque_pointers(type)))
-    cast("@object_$(address)", object_type(object, opaque_pointers(type)), type)
+    object, offset = found
+    opaque = opaque_pointers(type)
+    push!(declared, object_text(object, opaque))
+    start = cast(object_symbol(object), object_type(object, opaque), pointer_to("i8", type))
+    cast("getelementptr (i8, $(pointer_to("i8", type)) $start, i64 $offset)", "i8", type)
 end
 opaque_pointers(type) = type == "ptr"
 pointer_to(pointee, type) = opaque_pointers(type) ? "ptr" : pointee * "*"
@@ -202,14 +205,17 @@ const C_FUNCTIONS =
     Dict{UInt,String}($((:(UInt(cglobal($(QuoteNode(Symbol(f))))) => $f) for f in C_FUNCTIONS)...))
 
 """
-The constant of Julia's at an address that a function's code has: a text in it, or the one array of
-which only the data are read."""
+The constant of Julia's that has an address which a function's code has, and the bytes before the
+address: a text in the code, or the one array of which only the data are read."""
 function constant_object(address::UInt, s::Specialization)
-    address == UInt(pointer_from_objref(NumberMath.QUADRANTS)) && return NumberMath.QUADRANTS
+    start(object) = UInt(pointer_from_objref(object))
+    address == start(NumberMath.QUADRANTS) && return NumberMath.QUADRANTS, 0
     for statement in inferred_statements(s), text in texts_in(statement)
-        address == UInt(pointer_from_objref(text)) && return text
+        start(text) <= address <= start(text) + 8 + sizeof(text) || continue
+        return text, Int(address - start(text))
     end
 end
+object_symbol(object) = "@object_$(UInt(pointer_from_objref(object)))"
 texts_in(x) = ()
 texts_in(x::String) = (x,)
 texts_in(x::QuoteNode) = texts_in(x.value)
@@ -221,7 +227,7 @@ texts_in(x::Expr) = String[text for a in x.args for text in texts_in(a)]
 # length and then its bytes.
 object_text(values::Vector, opaque) =
     "@data_of_array = internal constant $(llvm_array(values))\n" *
-    "@object_$(UInt(pointer_from_objref(values))) = internal constant " *
+    "$(object_symbol(values)) = internal constant " *
     (
         opaque ? "ptr @data_of_array" :
         "i64* getelementptr ([$(words(values)) x i64], " *

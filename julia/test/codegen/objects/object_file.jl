@@ -58,6 +58,12 @@ else
           %2: f64[] = reduce_sum %1 {axes=[0]} return %1 %2 }", randn(r, 300000))
     end
 
+    @testset "what kernels need of their process is in a file of its own" begin
+        file = JaxprAD.write_host(tempname())
+        @test file.symbols == ["host_parallel_for", "host_handle", "host_shut"]
+        @test [p.kind for p in file.places] == [:data, :function] && isfile(file.path)
+    end
+
     @testset "the file says what it takes and gives" begin
         file, buffers, workspace = JaxprAD.write_kernel(program("(%0: f32[3], %1: f64[]) {
           %2: f32[3] = neg %0 return %2 }"), tempname())
