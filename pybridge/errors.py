@@ -87,4 +87,4 @@ class EnzymeError(JuliaError):
 
 
 class ForkedProcess(PyBridgeError):
-    """Julia was started, or about to be, when this process was forked; it cannot be used in the child."""
+    """Julia or its kernels were in use when this process was forked; neither works in the child."""

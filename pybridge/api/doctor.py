@@ -199,7 +199,7 @@ def _kept() -> Iterator[Row]:
     place, store = cache.folder(), cache.default()
     if store is not None:
         usage = store.usage()
-        yield Row("cache", "ok", f"{store.place}, {usage.entries} entries, {usage.size / (1 << 20):.1f} MB")
+        yield Row("cache", "ok", f"{store.place}, {usage.entries} entries, {usage.megabytes}")
     elif place is None:
         yield Row("cache", "info", f"turned off by {cache.SETTING}: each process compiles anew")
     else:

@@ -75,6 +75,10 @@ class Usage:
     entries: int
     size: int
 
+    @property
+    def megabytes(self) -> str:
+        return f"{self.size / (1 << 20):.1f} MB"
+
 
 @dataclass
 class Store:

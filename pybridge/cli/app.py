@@ -114,16 +114,12 @@ def cache(
             typer.echo(f"{place} is not used" if place else f"turned off by {kept.SETTING}")
             raise typer.Exit(0)
         if clear or prune is not None:
+            images = drop_outdated()  # first: it looks for a Julia, and what that says is kept
             dropped = store.prune(0 if clear or prune is None else prune << 20)
-            images = drop_outdated()
-            typer.echo(f"dropped {dropped.entries} entries, {_megabytes(dropped.size)}")
-            typer.echo(f"dropped {images.entries} system images, {_megabytes(images.size)}")
+            typer.echo(f"dropped {dropped.entries} entries, {dropped.megabytes}")
+            typer.echo(f"dropped {images.entries} system images, {images.megabytes}")
         usage = store.usage()
-        typer.echo(f"{store.place}: {usage.entries} entries, {_megabytes(usage.size)}")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / (1 << 20):.1f} MB"
+        typer.echo(f"{store.place}: {usage.entries} entries, {usage.megabytes}")
 
 
 @app.command(context_settings=_NUMBERS_TOO)

@@ -25,7 +25,7 @@ from ..ir.program import Program
 from . import julia
 from .julia import openblas
 from .julia.ending import threads_ended
-from .keys import key
+from .keys import installation, key
 from .linker import link, linker
 from .requests import ask, references
 
@@ -263,7 +263,7 @@ def _blas(path: str) -> ctypes.CDLL:
     """Julia's BLAS, one thread at a time: XLA's threads split the work."""
     if not path:
         raise _Unusable("this Julia's BLAS is in no file")
-    with openblas.told_the_processor(julia.find().require()):
+    with openblas.told_the_processor(installation()):
         library = _library(Path(path))
     for name in ("openblas_set_num_threads64_", "openblas_set_num_threads"):
         if hasattr(library, name):

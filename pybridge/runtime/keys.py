@@ -22,11 +22,12 @@ def key(kind: str, *parts: str) -> str:
 
     Raises what the search for a Julia ends with.
     """
-    content = "\0".join([_machine(), sources_digest(), _identity(_julia()), *parts])
+    content = "\0".join([_machine(), sources_digest(), _identity(installation()), *parts])
     return f"{kind} {hashlib.sha256(content.encode()).hexdigest()}"
 
 
-def _julia() -> Installation:
+def installation() -> Installation:
+    """The Julia that runs in this process, or would; searched for once."""
     return julia.status().julia or _found(tuple(os.environ.get(name) for name in _SETTINGS))
 
 

@@ -8,11 +8,13 @@ from typer.testing import CliRunner
 from pybridge import cache
 from pybridge.api.doctor import doctor
 from pybridge.cli.app import app
+from pybridge.runtime import julia
 from pybridge.runtime.julia import image
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
+    julia.find()  # what it learns is known to this process then, and kept in no other test's store
     monkeypatch.setenv(cache.SETTING, str(tmp_path / "cache"))
     monkeypatch.setattr(image, "_folder", lambda: tmp_path / "images")
     found = cache.default()
