@@ -16,7 +16,8 @@ _RUN = pytest.StashKey[Path]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A cache of this run's own, which the processes that share the work share too."""
+    """A cache of this run's own, which the processes that share the work share too, and a silent stderr."""
+    os.environ.setdefault("PYBRIDGE_PROGRESS", "off")  # how long things take depends on the machine
     if cache.SETTING in os.environ:  # the user's choice, or that of the process that started this one
         return
     folder = Path(tempfile.mkdtemp(prefix="pybridge-tests-"))

@@ -40,7 +40,8 @@ class Made:
 @functools.lru_cache(maxsize=4096)
 def make(call: Call) -> Made:
     name = _target(call)
-    answer = _ask("function_make", call.description, name)
+    doing = f"compiling the Julia function {call.function.name}"
+    answer = _ask("function_make", call.description, name, doing=doing)
     number, handler = (int(word) for word in answer.split())
     if not handler:
         return Made(number, None)
@@ -52,12 +53,13 @@ def make(call: Call) -> Made:
 def infer(function: Function, arguments: str) -> str:
     """The tree of what the function returns, by one call on ones."""
     body = "\n".join([*describe(function, arguments), "narrows 1"]) + "\n\n" + function.source.code
-    return _ask("function_result", body)
+    doing = f"calling the Julia function {function.name} for the types of its results"
+    return _ask("function_result", body, doing=doing)
 
 
-def _ask(command: str, body: str, *arguments: str) -> str:
+def _ask(command: str, body: str, *arguments: str, doing: str) -> str:
     try:
-        return julia.request(command, body, arguments=arguments)
+        return julia.request(command, body, arguments=arguments, doing=doing)
     except errors.JuliaError as failure:
         for kind in _NAMED:
             if kind.__name__ == failure.kind:

@@ -24,6 +24,21 @@ _KINDS = {
         errors.EngineUnavailable,
     )
 }
+# What people are told who wait for a request.
+_DOING = {
+    "compile": "compiling",
+    "object": "compiling",
+    "explain": "compiling",
+    "host_object": "compiling what all kernels share",
+    "normalize": "reading",
+    "optimize": "simplifying",
+    "evaluate": "evaluating",
+    "enzyme": "compiling the derivative by Enzyme.jl of",
+    "jvp": "differentiating",
+    "linearize": "differentiating",
+    "transpose": "differentiating",
+    "vjp": "differentiating",
+}
 ENZYME_FAILED = "EnzymeFailed"
 """Julia's name for what pybridge calls EnzymeError."""
 
@@ -38,9 +53,14 @@ def ask(command: str, program: Program | None, *arguments: str, before: str = ""
     before: what its text begins with.
     """
     words, text = [a for a in arguments if a], str(program) if program is not None else ""
+    verb = _DOING.get(command)
+    doing = f"{verb} {program.name or 'a Program'} in Julia" if verb and program else verb or ""
     try:
         answer = answers.answer(
-            command, words, text, lambda: julia.request(command, before + text, arguments=words)
+            command,
+            words,
+            text,
+            lambda: julia.request(command, before + text, arguments=words, doing=doing),
         )
     except errors.JuliaError as e:
         dump(command, words, program, f"{e.kind}: {e}\n{e.stacktrace}")

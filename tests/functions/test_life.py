@@ -124,7 +124,7 @@ def test_no_derivative_is_compiled_while_it_runs(host: Host, enzyme: str, tmp_pa
         import os
         def in_julia(code):
             live = julia._RUNTIME._live
-            return live.control.call(lambda: live.hosted.library.text(code))
+            return live.control.call(lambda: live.hosted.library.text(code), lambda: "")
         bridged = pb.bridge(lambda x: jnp.sin(x).sum() ** 2, engine="enzyme")
         churn = function("churn")
         calls = [jax.grad(churn), jax.hessian(churn), jax.grad(bridged), jax.jacfwd(bridged)]

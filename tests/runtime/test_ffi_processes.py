@@ -42,7 +42,7 @@ def run(code, *arguments, **variables):
 IN_JULIA = """
 def in_julia(code):
     live = julia._RUNTIME._live
-    return live.control.call(lambda: live.hosted.library.text(code))
+    return live.control.call(lambda: live.hosted.library.text(code), lambda: "")
 """
 
 

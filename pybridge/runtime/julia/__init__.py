@@ -28,14 +28,16 @@ __all__ = [
 _RUNTIME = Runtime()
 
 
-def request(command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
+def request(command: str, body: str = "", *, arguments: Sequence[str] = (), doing: str = "") -> str:
     """Send one request to JaxprAD in Julia and return its answer; the first one starts Julia.
+
+    doing: what stderr says of it when it takes longer than two seconds; nothing by default.
 
     Any thread may call. Raises JuliaError for an error in Julia, JuliaNotFound or JuliaUnusable where
     there is no Julia that works, ForkedProcess in a child forked after the start or during it.
     KeyboardInterrupt ends the request; the next one works.
     """
-    return _RUNTIME.request(command, body, arguments=arguments)
+    return _RUNTIME.request(command, body, arguments=arguments, doing=doing)
 
 
 def claim() -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...errors import JuliaError
+from .waiting import wait
 
 _TICK = 0.05  # seconds between two looks at Julia's tasks
 _NUDGE = 0.02  # seconds between two reminders to a cancelled request
@@ -71,11 +72,14 @@ class Control:
     def failed(self) -> bool:
         return self._started.error is not None
 
-    def call(self, work: Callable[[], Any]) -> Any:
-        """The value of `work()` on the control thread; KeyboardInterrupt ends the wait and the work."""
+    def call(self, work: Callable[[], Any], doing: Callable[[], str]) -> Any:
+        """The value of `work()` on the control thread; KeyboardInterrupt ends the wait and the work.
+
+        doing: what the caller is told while that takes long.
+        """
         if threading.current_thread() is self._thread:  # Julia called Python, which called us
             return work()
-        self._started.done.wait()
+        wait(self._started.done, lambda: "starting Julia")
         self._started.outcome()
         job = Job(work)
         try:
@@ -83,7 +87,7 @@ class Control:
                 if self._closed:
                     raise JuliaError("Python is exiting; Julia takes no more requests", kind="Exiting")
                 self._jobs.put(job)
-            job.done.wait()
+            wait(job.done, doing)
         except KeyboardInterrupt:
             self._abandon(job)
             raise

@@ -62,18 +62,24 @@ class Runtime:
         # end: the package filelock, which juliapkg imports, has its users wait.
         os.register_at_fork(after_in_child=self._after_fork)
 
-    def request(self, command: str, body: str = "", *, arguments: Sequence[str] = ()) -> str:
-        """Send one request to the package and give its answer's body. Any thread may call."""
+    def request(self, command: str, body: str = "", *, arguments: Sequence[str] = (), doing: str = "") -> str:
+        """Send one request to the package and give its answer's body. Any thread may call.
+
+        doing: what people who wait for it are told; nothing by default.
+        """
         message = protocol.encode(command, arguments, body)
         live = self._started()
         assert live.control is not None
-        return protocol.decode(live.control.call(lambda: self._serve(live, message)))
+        answer = live.control.call(
+            lambda: self._serve(live, message), lambda: doing if live.service else self._loading()
+        )
+        return protocol.decode(answer)
 
     def start(self) -> Status:
         """Start Julia and load the package now, rather than at the first request."""
         live = self._started()
         assert live.control is not None
-        live.control.call(lambda: self._loaded(live))
+        live.control.call(lambda: self._loaded(live), self._loading)
         return self.status()
 
     def status(self) -> Status:
@@ -81,6 +87,9 @@ class Runtime:
         if live is None or live.hosted is None or self._forked():
             return Status(False)
         return Status(True, live.how, live.julia, live.service.path if live.service else None)
+
+    def _loading(self) -> str:
+        return f"loading {self._package().name} into Julia, which compiles it when that is for the first time"
 
     def _loaded(self, live: _Live) -> tuple[Hosted, Service]:
         assert live.hosted is not None
