@@ -2,7 +2,8 @@
 
 From `import jax` to the gradient, in processes of their own, on both sides:
 
-empty: pybridge with an empty cache; JAX, which compiles anew.
+empty: pybridge with the cache that `pybridge setup` leaves, less the time in which Julia starts, which has a
+    column of its own; JAX, which compiles anew.
 second: a second process, after one that ran the same. Both sides have JAX's persistent compilation cache.
 """
 
@@ -32,12 +33,15 @@ _MEMORY = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
+# Python's own compiled files are kept, as they are of installed packages.
+_ENVIRONMENT = {name: x for name, x in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 _HEAD = """# First results
 
 What a user waits for in a new process: seconds from `import jax` to the first gradient of each row of the
-[benchmarks](benchmarks.md), medians of {repeats}. *Empty*: pybridge with an empty [cache](cache.md), which
-starts Julia and compiles; JAX, which compiles. *Second*: a process after one that did the same; both sides
-have JAX's persistent compilation cache. Of pybridge's second processes {julia} libjulia mapped.
+[benchmarks](benchmarks.md), medians of {repeats}. *Empty*: pybridge with the [cache](cache.md) that
+`pybridge setup` leaves, which asks Julia and compiles, less Julia's start ({start:.2f} s); JAX, compiling.
+*Second*: a process after one that did the same; both sides have JAX's persistent compilation cache. Of
+pybridge's second processes {julia} libjulia mapped.
 
     python -m benchmarks.first --json benchmarks/results/first.json --docs
 
@@ -51,10 +55,14 @@ _COLUMNS = ("row", "empty", "JAX anew", "ratio", "second", "JAX, its best", "rat
 
 @dataclass(frozen=True)
 class Timed:
-    """Seconds of one row, each the median; julia: whether a second process had libjulia mapped."""
+    """Seconds of one row, each the median.
+
+    start: of that, Julia's, which `empty` is without. julia: whether a second process had libjulia mapped.
+    """
 
     case: str
     empty: float
+    start: float
     second: float
     jax_anew: float
     jax_second: float
@@ -67,39 +75,56 @@ class Timed:
 
 def measure(case: Case, repeats: int) -> Timed:
     """A row's processes, one after the other, the two sides in turn."""
-    times: dict[str, list[float]] = {"empty": [], "second": [], "jax_anew": [], "jax_second": []}
+    times: dict[str, list[float]] = {
+        "empty": [],
+        "start": [],
+        "second": [],
+        "jax_anew": [],
+        "jax_second": [],
+    }
     julia = False
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="pybridge-first-") as folder:
             places = {"PYBRIDGE_CACHE": f"{folder}/ours"}
+            _run(places, "-c", "from pybridge.runtime import kernel_files; kernel_files.prepare()")
             for side in ("pybridge", "jax"):
                 kept = {**places, **_MEMORY, "JAX_COMPILATION_CACHE_DIR": f"{folder}/xla-{side}"}
-                first = _ask(case.name, side, places if side == "jax" else kept)
+                first = (
+                    _ask(kept, case.name, side, "started")
+                    if side == "pybridge"
+                    else _ask(places, case.name, side)
+                )
                 if side == "jax":
-                    _ask(case.name, side, kept)
-                second = _ask(case.name, side, kept)
+                    _ask(kept, case.name, side)
+                second = _ask(kept, case.name, side)
                 for name, told in zip(
                     ("empty", "second") if side == "pybridge" else ("jax_anew", "jax_second"),
                     (first, second),
                     strict=True,
                 ):
-                    times[name].append(told["seconds"])
+                    times[name].append(told["seconds"] - told["start"])
+                if side == "pybridge":
+                    times["start"].append(first["start"])
                 julia |= side == "pybridge" and second["libjulia"]
     return Timed(case.name, **{name: statistics.median(x) for name, x in times.items()}, julia=julia)
 
 
-def _ask(row: str, side: str, variables: dict[str, str]) -> dict:
+def _ask(variables: dict[str, str], *words: str) -> dict:
+    return json.loads(_run(variables, "-m", "benchmarks.first_worker", *words).splitlines()[-1])
+
+
+def _run(variables: dict[str, str], *arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.first_worker", row, side],
+        [sys.executable, *arguments],
         cwd=_ROOT,
-        env={**os.environ, **variables},
+        env={**_ENVIRONMENT, **variables},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=_PATIENCE,
         check=True,
     )
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout
 
 
 def table(rows: Sequence[Timed]) -> Table:
@@ -129,6 +154,7 @@ def _cells(rows: Sequence[Timed]) -> Iterator[tuple[str, ...]]:
 def page(rows: Sequence[Timed], machine: dict[str, str], repeats: int) -> str:
     head = _HEAD.format(
         repeats=repeats,
+        start=statistics.median(row.start for row in rows),
         machine=", ".join(f"{name}: {value}" for name, value in machine.items()),
         julia="some had" if any(row.julia for row in rows) else "none had",
     )

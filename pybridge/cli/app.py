@@ -86,11 +86,14 @@ def setup(
 ) -> None:
     """Get a Julia if there is none, and prepare it."""
     with _errors(debug):
-        from ..runtime import julia
-        from ..runtime.julia.installing import rich_progress
+        from ..runtime.julia import installing
+        from ..runtime.kernel_files import prepare
 
-        with rich_progress() as progress:
-            outcome = julia.setup(yes, progress, compiled=image)
+        with installing.rich_progress() as progress:
+            outcome = installing.setup(yes, progress, compiled=image)
+            if image:
+                progress("compiling what all kernels share", None)
+                prepare()
         typer.echo(f"Julia {outcome.julia.version} is ready: {outcome.how}")
 
 

@@ -17,7 +17,11 @@ def _apply(program: Program, arrays: Sequence[Any], options: Options) -> Sequenc
 
 
 def _unavailable() -> PyBridgeError | None:
-    return None if julia.status().started else julia.find().error
+    try:
+        julia.installation()
+    except PyBridgeError as missing:
+        return missing
+    return None
 
 
 ENGINE = Engine("transpose", _apply, _unavailable, ("xla", "julia"))

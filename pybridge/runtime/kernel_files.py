@@ -25,7 +25,7 @@ from ..ir.program import Program
 from . import julia
 from .julia import openblas
 from .julia.ending import threads_ended
-from .keys import installation, key
+from .keys import key
 from .linker import link, linker
 from .requests import ask, references
 
@@ -110,6 +110,17 @@ def kernel(program: Program, constants: Mapping[str, np.ndarray]) -> tuple[int, 
         if place not in _LOADED:
             _LOADED[place] = _ready(store, place, program, constants)
         return _LOADED[place]
+
+
+def prepare() -> None:
+    """Have what all kernels share compiled and kept, so that the first of them does not wait for it."""
+    store = cache.default()
+    if store is None or linker() is None:
+        return
+    try:
+        _host(store)
+    except _Unusable as reason:
+        _LOG.debug("what kernels share is compiled in memory: %s", reason)
 
 
 def _ready(
@@ -263,7 +274,7 @@ def _blas(path: str) -> ctypes.CDLL:
     """Julia's BLAS, one thread at a time: XLA's threads split the work."""
     if not path:
         raise _Unusable("this Julia's BLAS is in no file")
-    with openblas.told_the_processor(installation()):
+    with openblas.told_the_processor(julia.installation()):
         library = _library(Path(path))
     for name in ("openblas_set_num_threads64_", "openblas_set_num_threads"):
         if hasattr(library, name):

@@ -13,27 +13,14 @@ from .julia.openblas import processor_flags
 from .julia.probe import Installation
 from .julia.source import jaxprad
 
-# What decides which Julia is found.
-_SETTINGS = ("PYBRIDGE_JULIA", "PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT", "PATH")
-
 
 def key(kind: str, *parts: str) -> str:
     """A key of everything in `parts`, and of the Julia, JaxprAD and the processor that this process uses.
 
     Raises what the search for a Julia ends with.
     """
-    content = "\0".join([_machine(), sources_digest(), _identity(installation()), *parts])
+    content = "\0".join([_machine(), sources_digest(), _identity(julia.installation()), *parts])
     return f"{kind} {hashlib.sha256(content.encode()).hexdigest()}"
-
-
-def installation() -> Installation:
-    """The Julia that runs in this process, or would; searched for once."""
-    return julia.status().julia or _found(tuple(os.environ.get(name) for name in _SETTINGS))
-
-
-@functools.lru_cache(maxsize=8)
-def _found(settings: tuple[str | None, ...]) -> Installation:
-    return julia.find().require()
 
 
 def sources_digest() -> str:

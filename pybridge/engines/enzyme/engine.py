@@ -9,20 +9,21 @@ from ...errors import EngineUnavailable, PyBridgeError
 from ...ir.program import Program
 from ...runtime import julia
 from ..engine import Engine, Options
-from .call import call
 
 OLDEST = (1, 10)
 
 
 def _apply(program: Program, arrays: Sequence[Any], options: Options) -> Sequence[Any]:
+    from .call import call  # here, because every process imports the engines, and few use this one
+
     return call(program, *arrays)
 
 
 def _unavailable() -> PyBridgeError | None:
-    found = julia.find()
-    running = julia.status().julia or found.julia
-    if running is None:
-        return found.error
+    try:
+        running = julia.installation()
+    except PyBridgeError as missing:
+        return missing
     if running.release < OLDEST:
         return EngineUnavailable(
             f'engine="enzyme" needs Julia 1.10 or newer, and this is {running.version}: '

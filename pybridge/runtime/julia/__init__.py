@@ -5,8 +5,7 @@ Knows nothing of what requests mean. Importing it does no work; the first `reque
 
 from collections.abc import Sequence
 
-from .discovery import Discovery, Step, find
-from .installing import setup
+from .discovery import Discovery, Step, find, found
 from .probe import Installation
 from .runtime import Runtime, Status
 
@@ -19,8 +18,8 @@ __all__ = [
     "check_process",
     "claim",
     "find",
+    "installation",
     "request",
-    "setup",
     "start",
     "status",
 ]
@@ -38,6 +37,14 @@ def request(command: str, body: str = "", *, arguments: Sequence[str] = (), doin
     KeyboardInterrupt ends the request; the next one works.
     """
     return _RUNTIME.request(command, body, arguments=arguments, doing=doing)
+
+
+def installation() -> Installation:
+    """The Julia that runs in this process, or would. Starts nothing.
+
+    Raises JuliaNotFound or JuliaUnusable where there is none that works.
+    """
+    return status().julia or found()
 
 
 def claim() -> None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Callable
@@ -20,6 +21,9 @@ from . import juliacall_choice
 from .probe import Installation, probe
 
 SETTING = "PYBRIDGE_JULIA"
+
+# What decides which Julia is found, beside what is installed.
+_SETTINGS = (SETTING, "PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT", "PATH")
 
 Host = Literal["embedded", "juliacall", "attached"]
 Outcome = Literal["chosen", "absent", "unusable", "not needed"]
@@ -86,6 +90,16 @@ def find() -> Discovery:
         else:
             steps.append(Step(place, "chosen", f"Julia {julia.version} at {julia.executable}", julia))
     return Discovery(tuple(steps), None if any(s.julia for s in steps) else _verdict(steps, faults))
+
+
+def found() -> Installation:
+    """The Julia that a search finds, which is made once for the settings of now. Raises as `require` does."""
+    return _found(tuple(os.environ.get(name) for name in _SETTINGS))
+
+
+@functools.lru_cache(maxsize=8)
+def _found(settings: tuple[str | None, ...]) -> Installation:
+    return find().require()
 
 
 def _setting() -> Installation:

@@ -91,7 +91,8 @@ def test_an_apt_that_fails_is_told_with_its_own_words(
 
 def test_setup_with_a_julia_says_so_and_installs_nothing(python: Python) -> None:
     said = python.run("""
-        from pybridge.runtime.julia import find, setup
+        from pybridge.runtime.julia import find
+        from pybridge.runtime.julia.installing import setup
         steps = []
         outcome = setup(True, lambda doing, fraction: steps.append(doing))
         assert outcome.julia == find().julia and not outcome.installed
@@ -105,7 +106,8 @@ def test_setup_with_a_julia_says_so_and_installs_nothing(python: Python) -> None
 
 def test_an_image_is_made_unless_it_is_declined(python: Python) -> None:
     python.run("""
-        from pybridge.runtime.julia import image, setup
+        from pybridge.runtime.julia import image
+        from pybridge.runtime.julia.installing import setup
         made = []
         image.wanted = lambda julia, package: True
         image.build = lambda julia, package, report: made.append(package.name)
@@ -120,7 +122,7 @@ def test_setup_leaves_a_broken_setting_to_the_user(python: Python, fake_julia: C
     fake = fake_julia("exit 3")
     python.with_(PYBRIDGE_JULIA=str(fake)).run("""
         import pybridge.errors as e
-        from pybridge.runtime.julia import setup
+        from pybridge.runtime.julia.installing import setup
         steps = []
         try:
             setup(True, lambda doing, fraction: steps.append(doing))
@@ -133,8 +135,7 @@ def test_setup_leaves_a_broken_setting_to_the_user(python: Python, fake_julia: C
 
 def test_the_progress_display_is_on_stderr(python: Python) -> None:
     said = python.run("""
-        from pybridge.runtime.julia import setup
-        from pybridge.runtime.julia.installing import rich_progress
+        from pybridge.runtime.julia.installing import rich_progress, setup
         with rich_progress() as report:
             setup(False, report)
     """)
