@@ -60,7 +60,10 @@ endef
 	$(BIN)/pybridge setup --yes
 	touch $@
 
+# The runs share what Julia compiles for the first, which does not depend on Python's version or on JAX's.
+test: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
 test: lint
+	rm -rf $(PYBRIDGE_CACHE)
 	+$(MAKE) --jobs=2 --output-sync=target test-julia .venv/image.stamp
 	+$(MAKE) test-python
 	+$(MAKE) test-oldest
