@@ -8,6 +8,7 @@ from pathlib import Path
 from .claims import claims
 from .report import NONE, Line, environment, failures, figure, lines, seconds, size
 from .results import Measured, Results
+from .runner import FLAG
 
 _BEGIN, _END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
 _MARK = {True: "yes", False: "**no**", None: ""}
@@ -20,6 +21,14 @@ between pybridge and its rivals, all under `jax.jit` in that same process. "Time
 median over pybridge's; what is required of it is in the next column, where 0.5 means that pybridge may take
 twice the rival's time. Each result of pybridge's is compared with JAX's in float64.
 
+The rivals run a second time, in a process of their own, with the flag that has XLA compile loops whole:
+
+    XLA_FLAGS={flag}
+
+The faster of both is the rival; where that is the one with the flag, the table says so. pybridge's own time
+is without it, and pybridge sets no flags. It is what a user of plain JAX on CPU can set, too: the newest XLA
+compiles loops of at most 2000 instructions whole without it.
+
 *First result* is what the first call takes, with Julia started: tracing, derivatives and all compilation.
 The rows of new processes start with the interpreter: their time is that first result, imports and Julia's
 start included. `x*g` moves as much memory as the VJP beside it, two arrays in and one out: where what is
@@ -31,7 +40,7 @@ float64, relative to the largest element. *Memory* is that of results and tempor
 
 def page(results: Results, picture: str) -> str:
     parts = [
-        _INTRODUCTION,
+        _INTRODUCTION.format(flag=FLAG),
         f"![times as fast]({picture})\n",
         environment(results) + ".\n",
         *(f"{note}\n" for note in results.notes),
@@ -72,7 +81,7 @@ def _cells(line: Line) -> tuple[str, ...]:
     more = " (**more**)" if row.memory_met() is False else ""
     return (
         line.case.title,
-        f"`{line.rival}`",
+        f"`{line.against}`",
         *line.times,
         figure(line.ratio),
         figure(line.required),

@@ -38,6 +38,11 @@ class Line:
         return self.row.met(Requirement(self.rival, self.required))
 
     @property
+    def against(self) -> str:
+        """The rival's name, and whether it ran with XLA's flag."""
+        return f"{self.rival}, flag" if self.row.rivals[self.rival].flagged else self.rival
+
+    @property
     def times(self) -> tuple[str, str]:
         """pybridge's and the rival's."""
         return _time(self.row, self.row.ours), _time(self.row, self.row.rivals[self.rival])
@@ -81,7 +86,7 @@ def table(results: Results) -> Group:
         rival = row.rivals[line.rival]
         grid.add_row(
             "" if again else escape(line.case.title),
-            line.rival,
+            line.against,
             str(row.threads),
             *line.times,
             figure(line.ratio),

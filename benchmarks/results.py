@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from .case import Requirement
@@ -18,6 +18,7 @@ class Side:
         new processes, from the process's start.
     memory: results and temporary buffers, by `compiled.memory_analysis()`.
     error: against float64, relative to the largest element.
+    flagged: measured with XLA's flag for small loops (runner.py).
     """
 
     first: float | None = None
@@ -25,6 +26,7 @@ class Side:
     memory: int | None = None
     error: float | None = None
     failure: str = ""
+    flagged: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,17 @@ class Measured:
         """How many times as fast as the rival pybridge is."""
         mine, other = self._time(self.ours), self._time(self.rivals[rival])
         return None if not mine or other is None else other / mine
+
+    def with_better(self, flagged: Measured) -> Measured:
+        """With each rival as it was faster: here, or where it ran with XLA's flag."""
+
+        def better(name: str, side: Side) -> Side:
+            other = flagged.rivals.get(name, Side())
+            if side.seconds is None or other.seconds is None or side.seconds <= other.seconds:
+                return side
+            return replace(other, flagged=True)
+
+        return replace(self, rivals={name: better(name, side) for name, side in self.rivals.items()})
 
     def _time(self, side: Side) -> float | None:
         return side.first if self.cold else side.seconds

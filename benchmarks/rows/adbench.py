@@ -91,5 +91,5 @@ def _lstm(quick: bool) -> Problem:
 
 CASES = (
     Case("gmm", "ADBench: Gaussian mixture, 1000 points, d = 10, k = 25", against_grad(1), _mixture),
-    Case("lstm", "- LSTM, 2 layers, 1024 characters of 14 bits", against_grad(1), _lstm),
+    Case("lstm", "- LSTM, 2 layers, 1024 characters of 14 bits", against_grad(3), _lstm),
 )

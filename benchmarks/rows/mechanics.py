@@ -60,6 +60,6 @@ def _kinematics(quick: bool) -> Problem:
 
 
 CASES = (
-    Case("leapfrog", "4-body leapfrog, 1000 steps", against_grad(2), _leapfrog),
-    Case("kinematics", f"forward kinematics of {_JOINTS} joints, unrolled", against_grad(2), _kinematics),
+    Case("leapfrog", "4-body leapfrog, 1000 steps", against_grad(3), _leapfrog),
+    Case("kinematics", f"forward kinematics of {_JOINTS} joints, unrolled", against_grad(3), _kinematics),
 )

@@ -92,8 +92,8 @@ def _case(name, title, ratio, make) -> Case:
 
 
 CASES = (
-    Case("lorenz", "Lorenz, 100 000 Euler steps", against_grad(1.3), _lorenz, tolerance=1e-6),
-    _case("scan-60", "scan with 60 scalar leaves, 614 steps", 40, functools.partial(_filters, 30)),
-    _case("scan-4", "scan with 4 scalar leaves, 614 steps", 10, functools.partial(_filters, 2)),
-    _case("matrix-carry", "3×3 matrix carry, 2000 steps", 2, _matrix_carry),
+    Case("lorenz", "Lorenz, 100 000 Euler steps", against_grad(3), _lorenz, tolerance=1e-6),
+    _case("scan-60", "scan with 60 scalar leaves, 614 steps", 20, functools.partial(_filters, 30)),
+    _case("scan-4", "scan with 4 scalar leaves, 614 steps", 3, functools.partial(_filters, 2)),
+    _case("matrix-carry", "3×3 matrix carry, 2000 steps", 3, _matrix_carry),
 )

@@ -52,13 +52,8 @@ def _problem(length: int, quick: bool) -> Problem:
 
 
 def _case(length: int) -> Case:
-    memory = Requirement(_MEMORY, 0.5 if length >= _LONG else None)
-    speed = (
-        Requirement(_VJP, 12, 1),
-        Requirement(_VJP, 25, 2),
-        Requirement(_BY_HAND, 20, 1),
-        Requirement(_BY_HAND, 40, 2),
-    )
+    memory = Requirement(_MEMORY, 1 / 1.2 if length >= _LONG else None)
+    speed = (Requirement(_VJP, 15), Requirement(_BY_HAND, 15))
     return Case(
         f"seed-{length}",
         f"VJP of sin(a x)²/a, x (32, {length}, 64) f32",

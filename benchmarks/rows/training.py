@@ -76,7 +76,7 @@ def _cnn(quick: bool) -> Problem:
 
 
 def _case(name: str, title: str, make: Callable[[bool], Problem]) -> Case:
-    return Case(name, title, (Requirement(JIT, 0.8),), make, tolerance=1e-5, x64=False)
+    return Case(name, title, (Requirement(JIT, 1),), make, tolerance=1e-5, x64=False)
 
 
 CASES = (
