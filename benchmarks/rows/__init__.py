@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..case import Case
-from . import adbench, differences, mechanics, newton, scalar, scans, seed, training, unrolled
+from . import adbench, differences, indexed, mechanics, newton, scalar, scans, seed, training, unrolled
 
 CASES: tuple[Case, ...] = (
     *seed.CASES,
     *scalar.CASES,
     *scans.CASES,
+    *indexed.CASES,
     *mechanics.CASES,
     *differences.CASES,
     *unrolled.CASES,

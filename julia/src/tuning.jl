@@ -37,7 +37,7 @@ How far back the computations of two residuals are compared, to put alike ones s
 not measured."""
 const LIKENESS = 3
 
-# ---- arrays of native code (passes/fuse_pad_add.jl, assign_layouts.jl)
+# ---- arrays of native code (passes/add_in_place.jl, assign_layouts.jl)
 
 """
 The part of an array up to which a window is added in place: adding it like any other operand passes

@@ -138,14 +138,21 @@ overwrites(::DynamicUpdateSlice, eqn) = 1
 function emit_step!(::DynamicUpdateSlice, s::Frame, e)
     x, update, v = e.inputs[1], e.inputs[2], e.outputs[1]
     isscalar(v) && return define!(s, v, scalar(s, update))
-    m, strides = donated_memory!(s, v, x), row_strides(sizes(v))
-    at = Affine(strides, 0, [])
-    for (a, n, w, stride) in zip(e.inputs[3:end], sizes(v), sizes(update), strides)
+    m = donated_memory!(s, v, x)
+    at = window_position!(s, e.inputs[3:end], sizes(v), sizes(update))
+    emit_nest!(s, sizes(update), [Store(update, m.pointer, dtype(v), at)], Reduce[])
+end
+
+"The position in memory of an element of a window, whose starts are clamped."
+function window_position!(s::Frame, starts, whole, window)
+    strides = row_strides(whole)
+    at = Affine(copy(strides), 0, [])
+    for (a, n, w, stride) in zip(starts, whole, window, strides)
         start = local!(s.generator, Int,
             :($(clamp_position)($(as_position)($(scalar(s, a))), 0, $(n - w))))
         stride == 0 || (at = at + Affine(zeros(Int, length(strides)), 0, [start => stride]))
     end
-    emit_nest!(s, sizes(update), [Store(update, m.pointer, dtype(v), at)], Reduce[])
+    at
 end
 
 # Small constants stand in the code, large ones in memory that the caller keeps alive.

@@ -16,29 +16,52 @@ function reads_in_place(stage::NestStage, u::Var, plan::Plan)
 end
 
 """
-Whether a loop's body may write the new value `y` of a carried array over the old one, `u`: a loop
-nest computes `y`, reads `u` at no other place, and nothing reads `u` afterwards."""
+Whether a loop's body may write the new value `y` of a carried array over the old one, `u`: updates
+in place lead from `u` to `y`, or to `y` from what a loop nest computes that reads `u` at no other
+place, and nothing reads `u` afterwards."""
 function updates_in_place(body::Program, plan::Plan, u::Var, y::Atom)
-    y isa Var && y !== u && !isscalar(u) && !any(a -> a === u, body.outputs) &&
-        count(a -> a === y, body.outputs) == 1 || return false
+    y isa Var && y !== u && aval(y) == aval(u) && !isscalar(u) &&
+        !any(a -> a === u, body.outputs) && count(a -> a === y, body.outputs) == 1 || return false
+    isaliased(plan, u) && return false
+    v = y
+    while (w = overwritten(plan, v)) !== nothing
+        w === u && return true
+        v = w
+    end
     k = findfirst(
         stage ->
             stage isa NestStage &&
-                any(root -> root[1] === y && !isreduction(root[2]), stage.roots), plan.stages)
-    k === nothing || any(e -> isalias(e) && e.inputs[1] === u, body.equations) && return false
+                any(root -> root[1] === v && !isreduction(root[2]), stage.roots), plan.stages)
     last = get(plan.last, u, 0)
     k !== nothing && (last < k || last == k && reads_in_place(plan.stages[k], u, plan))
+end
+isaliased(plan::Plan, u::Var) = any(e -> isalias(e) && e.inputs[1] === u, values(plan.producer))
+
+"""
+The operand over which the equation that makes `v` may write it, since nothing reads the operand
+afterwards, or nothing."""
+function overwritten(plan::Plan, v::Var)
+    e = get(plan.producer, v, nothing)
+    k = e === nothing ? 0 : overwrites(e.op, e)
+    k > 0 || return nothing
+    w = e.inputs[k]
+    w isa Var && count(a -> a === w, e.inputs) == 1 && !isaliased(plan, w) || return nothing
+    last = get(plan.stages, get(plan.last, w, 0), nothing)
+    last isa OwnStage && last.equation === e ? w : nothing
 end
 
 """
 Memory for the result of an equation that may take over an operand's: that operand's memory if
 nobody needs it afterwards, else fresh memory into which it is copied."""
 function donated_memory!(s::Frame, v::Var, operand::Atom)
-    if operand isa Var && operand in s.donatable && !haskey(s.targets, v) &&
-       storage(s, operand) isa Memory && storage(s, operand).owned
+    if operand isa Var && operand in s.donatable
         m = storage(s, operand)
-        share_memory!(s, v, operand)
-        return s.storages[v] = Memory(m.pointer, aval(v), true)
+        if haskey(s.targets, v)
+            s.targets[v].pointer === m.pointer && return memory!(s, v)
+        elseif m.owned
+            share_memory!(s, v, operand)
+            return s.storages[v] = Memory(m.pointer, aval(v), true)
+        end
     end
     m = memory!(s, v)
     copy_elements!(s, m, operand)

@@ -30,7 +30,9 @@ function emit_program!(g::Generator, p::Program, inputs, targets; plan_ = plan(p
     results
 end
 
-"Results are computed where they are wanted, if they are results once and not inputs."
+"""
+Results are computed where they are wanted, if they are results once and not inputs, and so is what
+they overwrite."""
 function claim_targets!(s::Frame, p::Program, producer, targets)
     for (a, m) in zip(p.outputs, targets)
         m isa Memory && a isa Var && !isscalar(a) || continue
@@ -38,8 +40,12 @@ function claim_targets!(s::Frame, p::Program, producer, targets)
         while haskey(producer, v) && isalias(producer[v])
             v = producer[v].inputs[1]
         end
-        haskey(producer, v) && !haskey(s.targets, v) && size_of(shape(v)) == size_of(shape(a)) &&
-            (s.targets[v] = Memory(m.pointer, aval(v), true))
+        haskey(producer, v) && !haskey(s.targets, v) && size_of(shape(v)) == size_of(shape(a)) ||
+            continue
+        while v !== nothing && haskey(producer, v) && !haskey(s.targets, v)
+            s.targets[v] = Memory(m.pointer, aval(v), true)
+            v = overwritten(s.plan, v)
+        end
     end
 end
 

@@ -1,0 +1,211 @@
+"""Random loops whose trips read and update single elements and windows of arrays that they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_LENGTH, _ROWS, _COLUMNS = 9, 5, 4
+_MODES = (None, "drop", "clip")
+
+
+@dataclass(frozen=True)
+class State:
+    """What a trip has: an array, a matrix, integers that serve as indices, and a number."""
+
+    a: jax.Array
+    b: jax.Array
+    k: jax.Array
+    s: jax.Array
+
+
+jax.tree_util.register_dataclass(State, ["a", "b", "k", "s"], [])
+Step = Callable[[State, jax.Array], State]
+
+
+def loop(seed: int) -> tuple[Callable, tuple[np.ndarray, np.ndarray]]:
+    """A function of (a, b) to a number, made of random steps in a random loop, and arguments for it."""
+    rng = np.random.default_rng(seed)
+    steps = [_MAKERS[rng.integers(len(_MAKERS))](rng) for _ in range(rng.integers(2, 6))]
+    run = _LOOPS[rng.integers(len(_LOOPS))](rng, _sequence(steps))
+
+    def f(a, b):
+        end = run(State(a, b, jnp.arange(_LENGTH), jnp.asarray(0.5)))
+        return jnp.sum(end.a**2) + jnp.sum(jnp.sin(end.b)) + end.s
+
+    return f, (rng.uniform(0.2, 1.0, _LENGTH), rng.uniform(0.2, 1.0, (_ROWS, _COLUMNS)))
+
+
+def _sequence(steps: list[Step]) -> Step:
+    def all_of_them(state: State, t: jax.Array) -> State:
+        for step in steps:
+            state = step(state, t)
+        return state
+
+    return all_of_them
+
+
+# Indices: of the trip, wrapped, repeated, negative, outside of the array, and read from integers that the
+# loop updates.
+
+
+def _index(rng: np.random.Generator) -> Callable[[State, jax.Array], jax.Array]:
+    c, d = int(rng.integers(0, 4)), int(rng.integers(-3, 4))
+    return [
+        lambda st, t: t,
+        lambda st, t: (c * t + d) % _LENGTH,
+        lambda st, t: 3 * t + d,
+        lambda st, t: d - t,
+        lambda st, t: jnp.asarray(c),
+        lambda st, t: st.k[t % _LENGTH],
+    ][rng.integers(6)]
+
+
+def _changed(state: State, **fields: jax.Array) -> State:
+    return State(**{**vars(state), **fields})
+
+
+def _read(rng):
+    at, mode = _index(rng), _MODES[rng.integers(3)]
+    get = {"mode": "fill", "fill_value": 0.25} if mode == "drop" else {"mode": mode}
+    return lambda st, t: _changed(st, s=jnp.sin(st.s + st.a.at[at(st, t)].get(**get)))
+
+
+def _set(rng):
+    at, mode = _index(rng), _MODES[rng.integers(3)]
+    return lambda st, t: _changed(st, a=st.a.at[at(st, t)].set(0.5 * st.s, mode=mode))
+
+
+def _add(rng):
+    at, mode = _index(rng), _MODES[rng.integers(3)]
+    return lambda st, t: _changed(st, a=st.a.at[at(st, t)].add(0.1 * st.s * st.a[0], mode=mode))
+
+
+def _multiply(rng):
+    at = _index(rng)
+    return lambda st, t: _changed(
+        st, a=st.a.at[at(st, t)].multiply(jnp.cos(st.s), mode="drop", unique_indices=True)
+    )
+
+
+def _add_to_several(rng):
+    at, offsets = _index(rng), jnp.asarray(rng.integers(-2, 5, 3))
+    return lambda st, t: _changed(
+        st, a=st.a.at[at(st, t) + offsets].add(st.s * jnp.arange(1.0, 4.0) / 9, mode="drop")
+    )
+
+
+def _move_window(rng):
+    source, target, size = _index(rng), _index(rng), int(rng.integers(1, 4))
+
+    def step(st, t):
+        window = jax.lax.dynamic_slice(st.a, (source(st, t),), (size,))
+        return _changed(st, a=jax.lax.dynamic_update_slice(st.a, 0.9 * window, (target(st, t),)))
+
+    return step
+
+
+def _row(rng):
+    at = _index(rng)
+    return lambda st, t: _changed(st, b=st.b.at[at(st, t) % _ROWS].set(jnp.sin(st.b[t % _ROWS] + st.s)))
+
+
+def _element(rng):
+    at = _index(rng)
+    return lambda st, t: _changed(
+        st, b=st.b.at[at(st, t) % _ROWS, t % _COLUMNS].add(st.a[0] * st.b[t % _ROWS, 1])
+    )
+
+
+def _neighbours(rng):
+    """As Gauss-Seidel has it: an element becomes the mean of those around it."""
+    at = _index(rng)
+
+    def step(st, t):
+        i, j = at(st, t) % (_ROWS - 2) + 1, t % (_COLUMNS - 2) + 1
+        mean = (st.b[i - 1, j] + st.b[i, j - 1] + st.b[i, j] + st.b[i, j + 1] + st.b[i + 1, j]) / 5
+        return _changed(st, b=st.b.at[i, j].set(mean))
+
+    return step
+
+
+def _integers(rng):
+    at = _index(rng)
+    return lambda st, t: _changed(st, k=st.k.at[at(st, t)].max(t, mode="drop").at[0].add(1))
+
+
+def _whole(rng):
+    return lambda st, t: _changed(st, a=0.9 * jnp.roll(st.a, 1) + 0.1 * st.a)
+
+
+def _inner_loop(rng):
+    inner = _MAKERS[rng.integers(_INNER)](rng)
+    trips = int(rng.integers(1, 4))
+    return lambda st, t: jax.lax.fori_loop(0, trips, lambda j, st: inner(st, t + j), st)
+
+
+def _branch(rng):
+    inner = _MAKERS[rng.integers(_INNER)](rng)
+    return lambda st, t: jax.lax.cond(t % 2 == 0, lambda st: inner(st, t), lambda st: st, st)
+
+
+def _both(rng):
+    """The array before an update is read after it."""
+    at = _index(rng)
+
+    def step(st, t):
+        before = st.a
+        after = before.at[at(st, t)].set(st.s, mode="drop")
+        return _changed(st, a=after, s=0.5 * (before[at(st, t)] + after[t % _LENGTH]))
+
+    return step
+
+
+_INNER = 10
+_MAKERS: tuple[Callable[[np.random.Generator], Step], ...] = (
+    _read,
+    _set,
+    _add,
+    _multiply,
+    _add_to_several,
+    _move_window,
+    _row,
+    _element,
+    _neighbours,
+    _integers,
+    _whole,
+    _both,
+    _branch,
+    _inner_loop,
+)
+
+
+def _fori(rng, step: Step):
+    trips = int(rng.integers(1, 8))
+    return lambda st: jax.lax.fori_loop(0, trips, lambda t, st: step(st, t), st)
+
+
+def _scan(rng, step: Step):
+    trips, reverse = int(rng.integers(1, 8)), bool(rng.integers(2))
+
+    def run(st):
+        end, seen = jax.lax.scan(
+            lambda st, t: (step(st, t), st.s * st.a[1]), st, jnp.arange(trips), reverse=reverse
+        )
+        return _changed(end, s=end.s + jnp.sum(seen))
+
+    return run
+
+
+def _two_levels(rng, step: Step):
+    outer, inner = (int(n) for n in rng.integers(1, 4, 2))
+    return lambda st: jax.lax.fori_loop(
+        0, outer, lambda i, st: jax.lax.fori_loop(0, inner, lambda j, st: step(st, i + 2 * j), st), st
+    )
+
+
+_LOOPS = (_fori, _scan, _two_levels)

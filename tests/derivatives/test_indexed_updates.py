@@ -1,0 +1,105 @@
+"""Loops that update elements of arrays in place, and their derivatives, natively against JAX.
+
+`PYBRIDGE_INDEXED_CASES` says how many random loops are tried, `PYBRIDGE_INDEXED_FIRST` the seed of the first.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from agreement import assert_agree
+from harness import QUICK
+from indexed_programs import loop
+
+import pybridge as pb
+
+_COUNT = int(os.environ.get("PYBRIDGE_INDEXED_CASES", "24"))
+_FIRST = int(os.environ.get("PYBRIDGE_INDEXED_FIRST", "0"))
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def _measured(f, args, tangents):
+    """The value, gradient, gradients of a batch, and Hessian-vector product, under one jit."""
+
+    def compute(args, tangents):
+        gradient = jax.grad(f, argnums=(0, 1))
+        batch = jax.tree.map(lambda x: jnp.stack([x, 0.9 * x]), args)
+        return {
+            "value": f(*args),
+            "gradient": gradient(*args),
+            "gradients of a batch": jax.vmap(gradient)(*batch),
+            "HVP": jax.jvp(gradient, args, tangents)[1],
+        }
+
+    return jax.jit(compute, compiler_options=QUICK)(args, tangents)
+
+
+@pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _COUNT))
+def test_random_loops(seed):
+    f, args = loop(seed)
+    rng = np.random.default_rng(seed)
+    tangents = tuple(rng.standard_normal(x.shape) for x in args)
+    expected = _measured(f, args, tangents)
+    found = _measured(pb.bridge(f, execute="julia"), args, tangents)
+    for name, y in expected.items():
+        assert_agree(found[name], y, f"loop {seed}: {name}")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_code_is_dropped():
+    yield
+    jax.clear_caches()
+
+
+def _path(trips):
+    """A simulation that writes its states into an array, and reads it as it goes."""
+
+    def f(x):
+        def trip(k, carry):
+            path, s = carry
+            s = jnp.sin(s) * x[k] + 0.1 * path[k // 2]
+            return path.at[k].set(s), s
+
+        path, _ = jax.lax.fori_loop(0, trips, trip, (jnp.zeros_like(x), 1.0))
+        return jnp.sum(path**2)
+
+    return f
+
+
+def _sweep(trips):
+    """Gauss-Seidel: each trip writes an element and reads its neighbours."""
+
+    def f(x):
+        def trip(k, a):
+            i = k % (x.shape[0] - 2) + 1
+            return a.at[i].set((a[i - 1] + a[i] + a[i + 1]) / 3)
+
+        return jnp.sum(jax.lax.fori_loop(0, trips, trip, x) ** 2)
+
+    return f
+
+
+@pytest.mark.parametrize("make", [_path, _sweep])
+@pytest.mark.parametrize("derivative", [False, True], ids=["value", "gradient"])
+def test_a_trip_takes_no_longer_for_a_longer_array(make, derivative):
+    f = pb.bridge(make(1_500), execute="julia")
+    run = jax.jit(jax.grad(f) if derivative else f)
+
+    def seconds(n):
+        x = jnp.linspace(0.1, 0.9, n)
+        jax.block_until_ready(run(x))
+        times = []
+        for _ in range(7):
+            begun = time.process_time()
+            jax.block_until_ready(run(x))
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    # Passing the array in each trip would take 1 500 times what passing it once or twice takes.
+    assert seconds(200_000) < seconds(2_000) + 0.05
