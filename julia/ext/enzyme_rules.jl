@@ -4,7 +4,9 @@ using Enzyme.EnzymeRules:
     EnzymeRules, AugmentedReturn, needs_primal, needs_shadow,
     overwritten, width
 using Enzyme: Active, Annotation, BatchDuplicatedNoNeed
-using JaxprAD: Known, RegionKernels, call_native, into!, call_region, partials
+using JaxprAD: JaxprAD, Known, RegionKernels, call_native, into!, call_region, partials
+
+JaxprAD.define_partials(@__MODULE__)
 
 const OneAnnotation = Union{Active,Const}
 

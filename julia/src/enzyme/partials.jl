@@ -5,7 +5,7 @@
     partials(f, x...) -> derivatives
 
 The derivatives of `f`, the kernel of an elementwise primitive, by each operand, at those numbers;
-0 by an integer. There are methods for Float32 and Float64."""
+0 by an integer. There are methods for Float32 and Float64 once `define_partials` has made them."""
 function partials end
 
 "Whether there are `partials` of a function, so that Enzyme need not look into it."
@@ -50,7 +50,7 @@ function partials_body(p::Program, x::Vector{Symbol}, form)
     Expr(:block, code..., Expr(:tuple, map(value, p.outputs)...))
 end
 
-function define_partials(op::Elementwise, types)
+function define_partials(M::Module, op::Elementwise, types)
     op.attributes === () && length(types) == op.arity &&
         with_dtypes(op.accepts, map(T -> TensorType(T, Dim[]), types), NO_ATTRIBUTES) || return
     p = partials_program(op, types)
@@ -58,8 +58,11 @@ function define_partials(op::Elementwise, types)
         all(a -> dtype(a) === types[1], p.outputs) || return
     x = Symbol[Symbol(:x, k) for k in eachindex(types)]
     method(f, form) =
-        @eval @inline partials(::$(typeof(f)), $((:($v::$T) for (v, T) in zip(x, types))...)) =
-            $(partials_body(p, x, form))
+        Core.eval(M,
+            :(
+                @inline $JaxprAD.partials(::$(typeof(f)),
+                    $((:($v::$T) for (v, T) in zip(x, types))...)) = $(partials_body(p, x, form))
+            ))
     f = kernel(op, NO_ATTRIBUTES)
     method(f, (g, a) -> g)
     # The form for ordinary arguments has the derivative in the same form.
@@ -69,9 +72,14 @@ function define_partials(op::Elementwise, types)
             (g, a) -> a === p.inputs[1] ? something(fast_form(g, types[1]), (g,))[1] : g)
 end
 
-for op in values(PRIMITIVES), T in (Float32, Float64)
-    op isa Elementwise && !haszerotangent(op) && !(name(op) in PLAIN_NAMES) || continue
-    for types in ([T], [T, T], [T, Int32], [T, Int64], [T, T, T])
-        define_partials(op, types)
+"""
+Defines the methods of `partials`, in that module: Enzyme's rules alone call them, and making them
+takes seconds."""
+function define_partials(M::Module)
+    for op in values(PRIMITIVES), T in (Float32, Float64)
+        op isa Elementwise && !haszerotangent(op) && !(name(op) in PLAIN_NAMES) || continue
+        for types in ([T], [T, T], [T, Int32], [T, Int64], [T, T, T])
+            define_partials(M, op, types)
+        end
     end
 end

@@ -2,7 +2,9 @@
 # those of the transforms.
 
 using JaxprAD: ForwardMode, RegionKernels, OpaqueRegion, ReverseMode, bodies, call_native, isopaque,
-    region_derivative, opaque_regions, uses_after
+    partials, region_derivative, opaque_regions, uses_after
+
+isempty(methods(partials)) && JaxprAD.define_partials(@__MODULE__)
 
 equation(text) = program(text).equations[end]
 opaque(text) = (e = equation(text); isopaque(e.op, e))

@@ -4,6 +4,8 @@
 using JaxprAD: ByMemory, ForwardMode, Known, NumberMath, PlainFunction, ReverseMode, allocated,
     bytes, hasderivative, named, partials, plain_function
 
+isempty(methods(partials)) && JaxprAD.define_partials(@__MODULE__)
+
 "The results of a Program's plain function, on scratch memory that is filled with NaN's bits."
 function plain_results(p::Program, x; mode = ReverseMode(), plain = plain_function(p, mode))
     y = Any[Array{dtype(a)}(undef, reverse(Int.(JaxprAD.shape(a)))...) for a in p.outputs]
