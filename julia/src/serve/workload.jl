@@ -4,23 +4,17 @@
 const WORKLOAD = joinpath(@__DIR__, "..", "..", "image", "workload.txt")
 
 function run_workload()
-    for p in parse_programs(read(WORKLOAD, String))
-        text = program_text(p)
-        ones_ = "m" * "1"^length(p.inputs)
-        for command in
-            ("normalize", "optimize", "jvp $ones_ optimize", "linearize $ones_ optimize",
-            "linearize $ones_ optimize compact", "vjp $ones_ 0 optimize")
-            answer_to_workload("$command\n$text")
-        end
-        evaluate_with_ones(optimize(vjp(p)))
-        for (k, q) in enumerate((p, gradient_programs(p)...))
-            evaluate_with_ones(q)
-            answer_to_workload("compile workload_$(p.name)_$k -\n" * program_text(q))
+    programs = parse_programs(read(WORKLOAD, String))
+    for p in programs
+        text, every_input = program_text(p), "m" * "1"^length(p.inputs)
+        answer_to_workload("jvp $every_input optimize\n$text")
+        answer_to_workload("linearize $every_input optimize compact\n$text")
+        for q in gradient_programs(p)
             mktempdir(folder -> write_object_of(q, joinpath(folder, "kernel.o")))
         end
     end
+    answer_to_workload("compile workload -\n" * program_text(first(programs)))
     answer_to_workload("linearize m1 optimize compact\n" * unrolled_loop(100))
-    answer_to_workload("rules\n")
 end
 
 "Where libLLVM cannot be called, no such file is ever asked for."
@@ -56,16 +50,6 @@ end
 function answer_to_workload(message)
     reply = serve(message)
     startswith(reply, "ok\n") || error("the workload failed: $reply")
-end
-
-function evaluate_with_ones(p::Program)
-    array(t) = ones(t.dtype, reverse(Int.(t.shape))...)
-    x, y = [array(aval(v)) for v in p.inputs], [array(aval(a)) for a in p.outputs]
-    addresses(arrays) = join((UInt(pointer(a)) for a in arrays), ',')
-    GC.@preserve x y answer_to_workload(
-        "evaluate $(addresses(x)) $(addresses(y)) -\n" *
-        program_text(p)
-    )
 end
 
 VERSION >= v"1.9" && ccall(:jl_generating_output, Cint, ()) == 1 && run_workload()

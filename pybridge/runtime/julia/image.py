@@ -50,24 +50,19 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        statements, unlinked, linked = (
-            Path(folder, name) for name in ("statements.jl", "image.o", "image.so")
-        )
-        report("recording what JaxprAD compiles", None)
-        load = "push!(LOAD_PATH, ARGS[1]); using JaxprAD; JaxprAD.run_workload()"
-        common = [str(julia.executable), "--startup-file=no", f"--sysimage={julia.image}"]
-        _run([*common, f"--trace-compile={statements}", "-e", load, str(package.folder)])
-        report("compiling JaxprAD into a system image (a minute or two, once)", None)
+        unlinked, linked = Path(folder, "image.o"), Path(folder, "image.so")
+        report("compiling JaxprAD into a system image (minutes of one core, once)", None)
         _run(
             [
-                *common,
+                str(julia.executable),
+                "--startup-file=no",
+                f"--sysimage={julia.image}",
                 # With vectors as values in such an image, of the workload's kernels say, Julia would
                 # compile for processors of every kind from then on.
                 "-Cgeneric",
                 f"--output-o={unlinked}",
                 str(script),
                 str(package.folder),
-                str(statements),
             ]
         )
         whole = ["-Wl,--whole-archive", str(unlinked), "-Wl,--no-whole-archive"]
