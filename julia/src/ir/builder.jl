@@ -10,7 +10,8 @@ Builder() = Builder(Equation[], "")
 const NO_ATTRIBUTES = Attributes()
 
 "Appends an equation of `op` and gives its results."
-function emit!(b::Builder, op::Primitive, inputs::AbstractVector, attrs::Attributes = NO_ATTRIBUTES)
+function emit!(b::Builder, @nospecialize(op::Primitive), inputs::AbstractVector,
+    attrs::Attributes = NO_ATTRIBUTES)
     check_cancelled()
     operands = Vector{Atom}(inputs)
     outputs = Atom[Var(t) for t in infer(op, TensorType[aval(a) for a in operands], attrs)]
@@ -23,12 +24,19 @@ end
 
 Appends an equation with one result, by name, and gives the result."""
 emit(b::Builder, name::Symbol, inputs::Atom...; attrs...) =
-    only_one(emit!(b, primitive(name), Atom[inputs...], as_attributes(attrs)))
+    only_one(emit!(b, primitive(name), Atom[inputs...], as_attributes(values(attrs))))
 "As `emit`, for any number of results."
 emits(b::Builder, name::Symbol, inputs; attrs...) =
-    emit!(b, primitive(name), inputs, as_attributes(attrs))
+    emit!(b, primitive(name), inputs, as_attributes(values(attrs)))
 # An empty Dict is large, and most equations have no attributes.
-as_attributes(keywords) = isempty(keywords) ? NO_ATTRIBUTES : Attributes(keywords)
+function as_attributes(@nospecialize(keywords::NamedTuple))
+    nfields(keywords) == 0 && return NO_ATTRIBUTES
+    attrs = Attributes()
+    for (k, name) in enumerate(fieldnames(typeof(keywords)))
+        attrs[name] = getfield(keywords, k)
+    end
+    attrs
+end
 only_one(xs) = (length(xs) == 1 || error("expected one result"); xs[1])
 
 "An array (or literal) of that type filled with `value`."

@@ -274,7 +274,7 @@ parse_float(::Type{T}, token::Token) where {T<:Union{Float32,Float64}} =
 parse_float(::Type{T}, token::Token) where {T<:Union{Float16,BFloat16}} =
     T(parse_float(Float32, token))
 
-function parse_attributes(p::Parser, op::Primitive)
+function parse_attributes(p::Parser, @nospecialize(op::Primitive))
     attrs = Attributes()
     expect(p, "{")
     while true

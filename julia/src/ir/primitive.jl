@@ -2,7 +2,7 @@
 
 const PRIMITIVES = Dict{Symbol,Primitive}()
 
-function register!(op::Primitive)
+function register!(@nospecialize(op::Primitive))
     haskey(PRIMITIVES, name(op)) && error("primitive $(name(op)) is defined twice")
     PRIMITIVES[name(op)] = op
 end
@@ -31,4 +31,4 @@ macro primitive(type, signature)
 end
 
 "Refuses operands, in a shape rule."
-infer_error(op, message) = throw(ProgramTypeError("$(name(op)): $message"))
+infer_error(@nospecialize(op), message) = throw(ProgramTypeError("$(name(op)): $message"))

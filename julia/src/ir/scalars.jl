@@ -22,7 +22,7 @@ which may stand beside arrays where a rank-0 variable may not."""
 function apply(op::Symbol, x::Union{Traced,Number}...; attrs...)
     like = x[findfirst(v -> v isa Traced, x)]
     operands = Atom[v isa Traced ? v.atom : literal(like, v).atom for v in x]
-    p, given = primitive(op), as_attributes(attrs)
+    p, given = primitive(op), as_attributes(values(attrs))
     iselementwise(p) && all(a -> a isa Literal, operands) &&
         return Traced(like.builder, folded(p, operands, given))
     Traced(like.builder, only_one(emit!(like.builder, p, operands, given)))

@@ -1,10 +1,10 @@
 # Elementwise primitives of two operands. Tangents: (t, y, a, b) -> ∂y/∂a · t and ∂y/∂b · t.
 
-binary(:add, +; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> t),
+@binary(:add, +; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> t),
     transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? ȳ : nothing))
-binary(:sub, -; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -t),
+@binary(:sub, -; tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -t),
     transpose = (ȳ, a, b) -> (islinear(a) ? ȳ : nothing, islinear(b) ? -ȳ : nothing))
-binary(:mul, *; tangents = ((t, y, a, b) -> t * b, (t, y, a, b) -> a * t),
+@binary(:mul, *; tangents = ((t, y, a, b) -> t * b, (t, y, a, b) -> a * t),
     transpose = (ȳ, a, b) -> islinear(a) ? (ȳ * b, nothing) : (nothing, a * ȳ))
 
 # Integer division truncates; by zero it gives all ones (-1, or the largest unsigned number), and
@@ -24,7 +24,7 @@ remainder(a::T, b::T) where {T<:Signed} =
 remainder(a::T, b::T) where {T<:Unsigned} =
     ifelse(b == 0, a, Core.Intrinsics.urem_int(a, harmless(b)))
 
-binary(:div, quotient; cost = 4,
+@binary(:div, quotient; cost = 4,
     tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y * (1 / b)))),
     transpose = (ȳ, a, b) ->
         islinear(b) ?
@@ -32,7 +32,7 @@ binary(:div, quotient; cost = 4,
             "")) : (ȳ / b, nothing))
 # a = trunc(a/b)·b + rem.
 truncated(q::Traced) = sign(q) * floor(abs(q))
-binary(:rem, remainder; cost = 8, domain = T -> isnumber(T) && isordered(T),
+@binary(:rem, remainder; cost = 8, domain = T -> isnumber(T) && isordered(T),
     tangents = ((t, y, a, b) -> t, (t, y, a, b) -> -(t * truncated(a / b))))
 
 @inline power(a, b) = NumberMath.pow(a, b)
@@ -46,7 +46,7 @@ function pow_tangent_base(t, y, a, b)
     t * where_(iszero_n, 0, where_(iszero_n, 1, n) * a^(n - 1))
 end
 pow_tangent_exponent(t, y, a, b) = t * (log(where_(compare(:eq, a, 0), 1, a)) * y)
-binary(:pow, power; cost = 24, accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
+@binary(:pow, power; cost = 24, accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
     tangents = (pow_tangent_base, pow_tangent_exponent))
 
 # NaN wins over numbers; complex numbers are ordered by real part, then imaginary part. Equal
@@ -61,8 +61,8 @@ share(t, y, mine, other) =
     t * where_(compare(:eq, mine, y),
         where_(compare(:eq, other, y), literal(t, 0.5), literal(t, 1)), literal(t, 0))
 const SHARES = ((t, y, a, b) -> share(t, y, a, b), (t, y, a, b) -> share(t, y, b, a))
-binary(:max, larger; domain = isanything, tangents = SHARES)
-binary(:min, smaller; domain = isanything, tangents = SHARES)
+@binary(:max, larger; domain = isanything, tangents = SHARES)
+@binary(:min, smaller; domain = isanything, tangents = SHARES)
 
 # (b ȧ - a ḃ) / (a² + b²).
 function atan2_tangent((ȧ, ḃ), y, a, b)
@@ -80,11 +80,11 @@ function quotients(a, b)
     q = where_(steep, b, a) / p
     where_(steep, q, 1), where_(steep, 1, q), p * (square(q) + 1)
 end
-binary(:atan2, NumberMath.atan2; cost = 16, domain = isinexact, tangents = atan2_tangent)
+@binary(:atan2, NumberMath.atan2; cost = 16, domain = isinexact, tangents = atan2_tangent)
 
 # As a function of real numbers it is the identity of the first operand, but for
 # less than any number.
-binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat,
+@binary(:nextafter, (a, b) -> next_after(a, b); domain = isfloat,
     tangents = ((t, y, a, b) -> t, (t, y, a, b) -> nothing))
 # Floats of one sign are ordered as their bits are.
 function next_after(a::T, b::T) where {T<:AbstractFloat}
@@ -95,21 +95,21 @@ function next_after(a::T, b::T) where {T<:AbstractFloat}
     reinterpret(T, (b > a) == (a > 0) ? bits + one(bits) : bits - one(bits))
 end
 
-binary(:and, &; domain = islogical_dtype)
-binary(:or, |; domain = islogical_dtype)
-binary(:xor, xor; domain = islogical_dtype)
+@binary(:and, &; domain = islogical_dtype)
+@binary(:or, |; domain = islogical_dtype)
+@binary(:xor, xor; domain = islogical_dtype)
 
 # A shift by the width or more leaves nothing, or copies of the sign; a negative one is
 # a large unsigned one.
-binary(:shift_left, (x, n) -> x << unsigned(n); domain = isinteger_dtype)
-binary(:shift_right_logical, (x, n) -> x >>> unsigned(n); domain = isinteger_dtype)
-binary(:shift_right_arithmetic, (x, n) -> (signed(x) >> unsigned(n)) % typeof(x);
+@binary(:shift_left, (x, n) -> x << unsigned(n); domain = isinteger_dtype)
+@binary(:shift_right_logical, (x, n) -> x >>> unsigned(n); domain = isinteger_dtype)
+@binary(:shift_right_arithmetic, (x, n) -> (signed(x) >> unsigned(n)) % typeof(x);
     domain = isinteger_dtype)
-binary(:mulhi, (a, b) -> (widemul(a, b) >> 8sizeof(a)) % typeof(a); domain = isinteger_dtype)
+@binary(:mulhi, (a, b) -> (widemul(a, b) >> 8sizeof(a)) % typeof(a); domain = isinteger_dtype)
 
-binary(:eq, ==; domain = isanything, result = bool_dtype)
-binary(:ne, !=; domain = isanything, result = bool_dtype)
-binary(:lt, <; domain = isordered, result = bool_dtype)
-binary(:le, <=; domain = isordered, result = bool_dtype)
-binary(:gt, >; domain = isordered, result = bool_dtype)
-binary(:ge, >=; domain = isordered, result = bool_dtype)
+@binary(:eq, ==; domain = isanything, result = bool_dtype)
+@binary(:ne, !=; domain = isanything, result = bool_dtype)
+@binary(:lt, <; domain = isordered, result = bool_dtype)
+@binary(:le, <=; domain = isordered, result = bool_dtype)
+@binary(:gt, >; domain = isordered, result = bool_dtype)
+@binary(:ge, >=; domain = isordered, result = bool_dtype)

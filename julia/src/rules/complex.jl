@@ -6,14 +6,16 @@ makes_complex(T) = T in (Float32, Float64)
 real_part_dtype(T; attrs...) = real_dtype(T)
 complexes(T...; attrs...) = complex_dtype(first(T))
 
-unary(:real, real; domain = iscomplex, result = real_part_dtype, tangents = ((t, y, x) -> real(t),),
+@unary(:real, real; domain = iscomplex, result = real_part_dtype,
+    tangents = ((t, y, x) -> real(t),),
     transpose = (ȳ, x) -> (apply(:complex, ȳ, 0),))
-unary(:imag, imag; domain = iscomplex, result = real_part_dtype, tangents = ((t, y, x) -> imag(t),),
+@unary(:imag, imag; domain = iscomplex, result = real_part_dtype,
+    tangents = ((t, y, x) -> imag(t),),
     transpose = (ȳ, x) -> (apply(:complex, literal(ȳ, 0), -ȳ),))
-unary(:conj, z -> conj(complex(z)); domain = T -> iscomplex(T) || makes_complex(T),
+@unary(:conj, z -> conj(complex(z)); domain = T -> iscomplex(T) || makes_complex(T),
     result = complexes, tangents = ((t, y, x) -> conj(t),),
     transpose = (ȳ, x) -> (iscomplex(dtype(x)) ? conj(ȳ) : real(ȳ),))
-binary(:complex, complex; domain = makes_complex, result = complexes,
+@binary(:complex, complex; domain = makes_complex, result = complexes,
     tangents = ((t, y, a, b) -> apply(:complex, t, 0),
         (t, y, a, b) -> apply(:complex, literal(t, 0), t)),
     transpose = (ȳ, a, b) -> (islinear(a) ? real(ȳ) : nothing, islinear(b) ? -imag(ȳ) : nothing))

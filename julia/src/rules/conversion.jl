@@ -15,7 +15,7 @@ end
 converted(::Type{Bool}, x::AbstractFloat) = x != 0
 
 converter(::Type{T}) where {T} = x -> converted(T, x)
-unary(:convert_element_type, (; dtype) -> converter(dtype_named(dtype)); attributes = (:dtype,),
+@unary(:convert_element_type, (; dtype) -> converter(dtype_named(dtype)); attributes = (:dtype,),
     domain = isanything, result = (T; dtype) -> dtype_named(dtype),
     tangents = (
         (t, y, x; dtype) -> isinexact(dtype_named(dtype)) ? astype(t, dtype_named(dtype)) :
@@ -46,7 +46,7 @@ function rounded_to(x::T, exponent_bits, mantissa_bits) where {T<:AbstractFloat}
     copysign(reinterpret(T, bits), sign)
 end
 reduce_precision(t; attrs...) = apply(:reduce_precision, t; attrs...)
-unary(:reduce_precision,
+@unary(:reduce_precision,
     (; exponent_bits, mantissa_bits) -> x ->
         rounded_to(x, exponent_bits, mantissa_bits); attributes = (:exponent_bits, :mantissa_bits),
     domain = isfloat,

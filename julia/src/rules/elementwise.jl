@@ -30,18 +30,38 @@ struct Elementwise <: Primitive
     tangents::Union{Nothing,Function,Tuple}
     transpose::Union{Nothing,Function}
     cost::Int
+    Elementwise(name, arity, @nospecialize(attributes), @nospecialize(kernel),
+        @nospecialize(accepts), @nospecialize(result), @nospecialize(tangents),
+        @nospecialize(transpose), cost) =
+        new(name, arity, attributes, kernel, accepts, result, tangents, transpose, cost)
 end
 
-function elementwise(name, arity, kernel; attributes = (), domain = isnumber,
-    accepts = uniform(domain), result = same_dtype, tangents = nothing, transpose = nothing,
-    cost = 1)
-    register!(
-        Elementwise(name, arity, attributes, kernel, accepts, result, tangents,
-            transpose, cost)
-    )
+# A function of keywords would be compiled for every primitive, which brings functions of its own.
+"""
+    @elementwise(:clamp, 3, kernel; domain = isanything, tangents = (...))
+
+Registers an elementwise primitive; `@unary` and `@binary` are those of one and two operands. The
+keywords are the fields of `Elementwise`, and `domain`: it `accepts` equal dtypes of that kind."""
+macro elementwise(options, name, arity, kernel)
+    registration(options, name, arity, kernel)
 end
-unary(name, kernel; options...) = elementwise(name, 1, kernel; options...)
-binary(name, kernel; options...) = elementwise(name, 2, kernel; options...)
+macro unary(options, name, kernel)
+    registration(options, name, 1, kernel)
+end
+macro binary(options, name, kernel)
+    registration(options, name, 2, kernel)
+end
+
+function registration(options, name, arity, kernel)
+    given = Dict{Symbol,Any}(o.args[1] => esc(o.args[2]) for o in options.args)
+    field(key, default) = pop!(given, key, default)
+    accepts = field(:accepts, :(uniform($(field(:domain, :isnumber)))))
+    made = :(Elementwise($(esc(name)), $(esc(arity)), $(field(:attributes, ())),
+        $(esc(kernel)), $accepts, $(field(:result, :same_dtype)),
+        $(field(:tangents, nothing)), $(field(:transpose, nothing)), $(field(:cost, 1))))
+    isempty(given) || error("@elementwise has no keyword $(join(keys(given), ", "))")
+    :(register!($made))
+end
 
 # Domains: sets of dtypes, as predicates.
 isfloat(T) = T <: AbstractFloat
@@ -50,7 +70,7 @@ isnumber(T) = T !== Bool
 islogical_dtype(T) = T <: Integer
 isordered(T) = !iscomplex(T)
 isanything(T) = true
-uniform(domain) = Uniform(domain)
+uniform(@nospecialize(domain)) = Uniform(domain)
 struct Uniform <: Function
     domain::Function
 end
@@ -89,11 +109,11 @@ end
 """
 `f` of the dtypes, with the attributes as keywords; nearly every equation goes without
 an array of them."""
-with_dtypes(f, types, attrs) =
+with_dtypes(@nospecialize(f), types, attrs) =
     !isempty(attrs) || length(types) > 2 ? called(f, DataType[t.dtype for t in types], attrs) :
     length(types) == 2 ? f(types[1].dtype, types[2].dtype) : f(types[1].dtype)
 # Making keywords takes longer than most rules do.
-called(f, x, attrs) = isempty(attrs) ? f(x...) : f(x...; attrs...)
+called(@nospecialize(f), x, attrs) = isempty(attrs) ? f(x...) : f(x...; attrs...)
 
 "The one shape of elementwise operands; rank-0 operands go with any."
 function common_shape(op, types)
@@ -130,8 +150,8 @@ function jvp(op::Elementwise, b, eqn, x, ẋ)
 end
 
 tangent(op, ::Nothing, eqn, ẋ, yx) = nothing
-tangent(op, rule::Function, eqn, ẋ, yx) = called(rule, (ẋ, yx...), eqn.attrs)
-function tangent(op, rules::Tuple, eqn, ẋ, yx)
+tangent(op, @nospecialize(rule::Function), eqn, ẋ, yx) = called(rule, (ẋ, yx...), eqn.attrs)
+function tangent(op, @nospecialize(rules::Tuple), eqn, ẋ, yx)
     ẏ = nothing
     for (i, rule) in enumerate(rules)
         ẋ[i] === nothing && continue

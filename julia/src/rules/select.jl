@@ -19,13 +19,13 @@ function select_transpose(ȳ, which, cases...)
         apply(:select_n, which, (j == k ? ȳ : literal(ȳ, 0) for j in eachindex(cases))...)
     (nothing, (islinear(case) ? only_where(k) : nothing for (k, case) in enumerate(cases))...)
 end
-elementwise(:select_n, nothing, selected; accepts = selects, result = (W, cases...) -> cases[1],
+@elementwise(:select_n, nothing, selected; accepts = selects, result = (W, cases...) -> cases[1],
     tangents = select_tangent, transpose = select_transpose)
 
 # The bounds get the tangent where they hold strictly; where x equals a bound
 # nobody does, as in JAX.
 masked(t, conditions...) = where_(reduce(&, conditions), t, 0)
-elementwise(:clamp, 3, (low, x, high) -> smaller(larger(x, low), high); domain = isanything,
+@elementwise(:clamp, 3, (low, x, high) -> smaller(larger(x, low), high); domain = isanything,
     tangents = ((t, y, low, x, high) -> masked(t, compare(:gt, low, x), compare(:lt, low, high)),
         (t, y, low, x, high) -> masked(t, compare(:gt, x, low), compare(:lt, x, high)),
         (t, y, low, x, high) -> masked(t, compare(:lt, high, x))))

@@ -4,7 +4,7 @@
 # Kernels are heap-free and never throw, so that native code can use them: a Program's NaN is data,
 # and no thread may meet an exception.
 
-unary(:neg, -; tangents = ((t, y, x) -> -t,), transpose = (ȳ, x) -> (-ȳ,))
+@unary(:neg, -; tangents = ((t, y, x) -> -t,), transpose = (ȳ, x) -> (-ȳ,))
 unit(x) = sign(x)
 unit(z::Complex) =
     (m = NumberMath.magnitude(z); ifelse(m == 0, z, complex(real(z) / m, imag(z) / m)))
@@ -15,60 +15,63 @@ function unit_tangent(t, y, x)
     angle = imag(conj(y) * t) / where_(compare(:eq, r, 0), 1, r)
     y * apply(:complex, literal(angle, 0), angle)
 end
-unary(:sign, unit; tangents = (unit_tangent,))
-unary(:floor, floor; domain = isfloat)
-unary(:ceil, ceil; domain = isfloat)
+@unary(:sign, unit; tangents = (unit_tangent,))
+@unary(:floor, floor; domain = isfloat)
+@unary(:ceil, ceil; domain = isfloat)
 round_to_even(x) = round(x, RoundNearest)
 round_away(x) = round(x, RoundNearestTiesAway)
-unary(:round, (; method) -> method == 1 ? round_to_even : round_away; attributes = (:method,),
+@unary(:round, (; method) -> method == 1 ? round_to_even : round_away; attributes = (:method,),
     domain = isfloat)
-unary(:is_finite, isfinite; domain = isfloat, result = bool_dtype)
+@unary(:is_finite, isfinite; domain = isfloat, result = bool_dtype)
 
-unary(:exp, NumberMath.exp; cost = 10, domain = isinexact, tangents = ((t, y, x) -> t * y,))
-unary(:exp2, NumberMath.exp2; cost = 10, domain = isinexact,
+@unary(:exp, NumberMath.exp; cost = 10, domain = isinexact, tangents = ((t, y, x) -> t * y,))
+@unary(:exp2, NumberMath.exp2; cost = 10, domain = isinexact,
     tangents = ((t, y, x) -> log(2) * (t * y),))
-unary(:log, NumberMath.log; cost = 10, domain = isinexact, tangents = ((t, y, x) -> t / x,))
-unary(:log2, NumberMath.log2; cost = 10, domain = isinexact,
+@unary(:log, NumberMath.log; cost = 10, domain = isinexact, tangents = ((t, y, x) -> t / x,))
+@unary(:log2, NumberMath.log2; cost = 10, domain = isinexact,
     tangents = ((t, y, x) -> t / (log(2) * x),))
 # y + 1 would have lost eˣ where that is small.
-unary(:expm1, NumberMath.expm1; cost = 12, domain = isinexact,
+@unary(:expm1, NumberMath.expm1; cost = 12, domain = isinexact,
     tangents = ((t, y, x) -> t * exp(x),))
-unary(:log1p, NumberMath.log1p; cost = 12, domain = isinexact,
+@unary(:log1p, NumberMath.log1p; cost = 12, domain = isinexact,
     tangents = ((t, y, x) -> t / (x + 1),))
 
 # 1 - x², a primitive since the product (1 - x)(1 + x), which is exact where x² is near 1, has a
 # derivative that cancels where x is near 0.
-unary(:one_minus_square, NumberMath.one_minus_square; tangents = ((t, y, x) -> t * (-2 * x),))
+@unary(:one_minus_square, NumberMath.one_minus_square; tangents = ((t, y, x) -> t * (-2 * x),))
 one_minus_square(x::Traced) = apply(:one_minus_square, x)
 # 1 + z² = 1 - (iz)².
 times_i(z::Traced) = apply(:complex, -imag(z), real(z))
 one_plus_square(x::Traced) = iscomplex(dtype(x)) ? one_minus_square(times_i(x)) : square(x) + 1
 
-unary(:tanh, NumberMath.tanh; cost = 14, domain = isinexact,
+@unary(:tanh, NumberMath.tanh; cost = 14, domain = isinexact,
     tangents = ((t, y, x) -> t * one_minus_square(y),))
-unary(:logistic, NumberMath.logistic; cost = 12, domain = isinexact,
+@unary(:logistic, NumberMath.logistic; cost = 12, domain = isinexact,
     tangents = ((t, y, x) -> t * (y * (1 - y)),))
 
-unary(:sin, NumberMath.sin; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * cos(x),))
-unary(:cos, NumberMath.cos; cost = 14, domain = isinexact, tangents = ((t, y, x) -> -(t * sin(x)),))
-unary(:tan, NumberMath.tan; cost = 20, domain = isinexact,
+@unary(:sin, NumberMath.sin; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * cos(x),))
+@unary(:cos, NumberMath.cos; cost = 14, domain = isinexact,
+    tangents = ((t, y, x) -> -(t * sin(x)),))
+@unary(:tan, NumberMath.tan; cost = 20, domain = isinexact,
     tangents = ((t, y, x) -> t * one_plus_square(y),))
-unary(:asin, NumberMath.asin; cost = 12, domain = isinexact,
+@unary(:asin, NumberMath.asin; cost = 12, domain = isinexact,
     tangents = ((t, y, x) -> t * arc_slope(x),))
-unary(:acos, NumberMath.acos; cost = 12, domain = isinexact,
+@unary(:acos, NumberMath.acos; cost = 12, domain = isinexact,
     tangents = ((t, y, x) -> -(t * arc_slope(x)),))
-unary(:atan, NumberMath.atan; cost = 12, domain = isinexact,
+@unary(:atan, NumberMath.atan; cost = 12, domain = isinexact,
     tangents = ((t, y, x) -> t / one_plus_square(x),))
-unary(:sinh, NumberMath.sinh; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * cosh(x),))
-unary(:cosh, NumberMath.cosh; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * sinh(x),))
-unary(:asinh, NumberMath.asinh; cost = 16, domain = isinexact,
+@unary(:sinh, NumberMath.sinh; cost = 14, domain = isinexact,
+    tangents = ((t, y, x) -> t * cosh(x),))
+@unary(:cosh, NumberMath.cosh; cost = 14, domain = isinexact,
+    tangents = ((t, y, x) -> t * sinh(x),))
+@unary(:asinh, NumberMath.asinh; cost = 16, domain = isinexact,
     tangents = ((t, y, x) -> t * asinh_slope(x),))
 # Two roots: of negative real parts x² - 1 has the other one, of large numbers it is infinite, and
 # near 1 it has few digits. In x + 1 a complex number on the cut would lose the sign of its
 # imaginary part, -0.
-unary(:acosh, NumberMath.acosh; cost = 16, domain = isinexact,
+@unary(:acosh, NumberMath.acosh; cost = 16, domain = isinexact,
     tangents = ((t, y, x) -> t * (rsqrt(x - 1) * rsqrt(x - -1)),))
-unary(:atanh, NumberMath.atanh; cost = 16, domain = isinexact,
+@unary(:atanh, NumberMath.atanh; cost = 16, domain = isinexact,
     tangents = ((t, y, x) -> t / one_minus_square(x),))
 
 "Beyond it 1 no longer counts beside a square, and up to it squares are finite."
@@ -99,13 +102,13 @@ function arc_slope(x)
     s * astype(where_(compare(:eq, m, Inf), 0, where_(far, literal(m, c), literal(m, 1))), dtype(x))
 end
 
-unary(:sqrt, NumberMath.sqrt; cost = 4, domain = isinexact,
+@unary(:sqrt, NumberMath.sqrt; cost = 4, domain = isinexact,
     tangents = ((t, y, x) -> t * (0.5 / y),))
-unary(:rsqrt, NumberMath.rsqrt; cost = 4, domain = isinexact,
+@unary(:rsqrt, NumberMath.rsqrt; cost = 4, domain = isinexact,
     tangents = ((t, y, x) -> t * (-0.5 * (y / x)),))
-unary(:cbrt, NumberMath.cbrt; cost = 12, domain = isfloat,
+@unary(:cbrt, NumberMath.cbrt; cost = 12, domain = isfloat,
     tangents = ((t, y, x) -> t * (1 / 3 * apply(:integer_pow, y; y = -2)),))
-unary(:square, x -> x * x; tangents = ((t, y, x) -> t * (2 * x),))
+@unary(:square, x -> x * x; tangents = ((t, y, x) -> t * (2 * x),))
 
 "xᴺ; the exponent is a type, so that the kernel is a straight line."
 struct IntegerPower{N} <: Function end
@@ -114,7 +117,7 @@ integer_pow_tangent(t, ans, x; y) =
     y == 0 ? nothing :
     y == 1 ? t : y == 2 ? t * (2 * x) :
     t * (y * apply(:integer_pow, x; y = y - 1))
-unary(:integer_pow, (; y) -> IntegerPower{y}(); attributes = (:y,),
+@unary(:integer_pow, (; y) -> IntegerPower{y}(); attributes = (:y,),
     accepts = (T; y) -> isinexact(T) || (isnumber(T) && y >= 0), tangents = (integer_pow_tangent,))
 
 # |z|' = Re(ż z̄) / |z|, and 0 at 0; the derivative of a real |x| at 0 is 1, as in JAX.
@@ -125,16 +128,16 @@ function abs_tangent(t, y, x)
 end
 absolute(x) = abs(x)
 absolute(z::Complex) = NumberMath.magnitude(z)
-unary(:abs, absolute; domain = T -> isinexact(T) || T <: Signed,
+@unary(:abs, absolute; domain = T -> isinexact(T) || T <: Signed,
     result = (T; attrs...) -> real_dtype(T), tangents = (abs_tangent,))
 
-unary(:not, ~; domain = islogical_dtype)
-unary(:population_count, count_ones; domain = isinteger_dtype)
-unary(:clz, leading_zeros; domain = isinteger_dtype)
+@unary(:not, ~; domain = islogical_dtype)
+@unary(:population_count, count_ones; domain = isinteger_dtype)
+@unary(:clz, leading_zeros; domain = isinteger_dtype)
 
-unary(:copy, identity; domain = isanything, tangents = ((t, y, x) -> apply(:copy, t),),
+@unary(:copy, identity; domain = isanything, tangents = ((t, y, x) -> apply(:copy, t),),
     transpose = (ȳ, x) -> (apply(:copy, ȳ),))
-unary(:stop_gradient, identity; domain = isanything)
+@unary(:stop_gradient, identity; domain = isanything)
 
 # Keeps what stands before it from being moved or merged past it: the identity on any number of
 # operands of any types.

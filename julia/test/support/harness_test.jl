@@ -1,15 +1,15 @@
 # The harness tested: a primitive whose rule is wrong must fail every check that could see it.
 
-using JaxprAD: unary, apply, PRIMITIVES
+using JaxprAD: @unary, apply, PRIMITIVES
 
 if !haskey(PRIMITIVES, :wrong_sin)
-    unary(:wrong_sin, sin; tangents = ((t, y, x) -> 3 * (t * cos(x)),))
-    unary(:shifted_sin, sin; tangents = ((t, y, x) -> t * cos(x) + 1,))
-    unary(:wrong_cos, cos; tangents = ((t, y, x) -> -3 * (t * sin(x)),))
-    unary(:wrong_twice, sin; tangents = ((t, y, x) -> t * apply(:wrong_cos, x),))
-    unary(:wrong_neg, -; tangents = ((t, y, x) -> apply(:wrong_neg, t),),
+    @unary(:wrong_sin, sin; tangents = ((t, y, x) -> 3 * (t * cos(x)),))
+    @unary(:shifted_sin, sin; tangents = ((t, y, x) -> t * cos(x) + 1,))
+    @unary(:wrong_cos, cos; tangents = ((t, y, x) -> -3 * (t * sin(x)),))
+    @unary(:wrong_twice, sin; tangents = ((t, y, x) -> t * apply(:wrong_cos, x),))
+    @unary(:wrong_neg, -; tangents = ((t, y, x) -> apply(:wrong_neg, t),),
         transpose = (ȳ, x) -> (3 * -ȳ,))
-    unary(:wrong_neg_tangent, -; tangents = ((t, y, x) -> -3 * t,), transpose = (ȳ, x) -> (-ȳ,))
+    @unary(:wrong_neg_tangent, -; tangents = ((t, y, x) -> -3 * t,), transpose = (ȳ, x) -> (-ȳ,))
 end
 
 @testset "the tester" begin

@@ -34,7 +34,7 @@ function memory!(s::Frame, v::Var)
 end
 
 "Memory of a type for the time that `f(memory)` writes code."
-function with_memory(f, s::Frame, type::TensorType)
+function with_memory(@nospecialize(f), s::Frame, type::TensorType)
     part = allocate!(s.generator.arena, bytes(type))
     f(Memory(pointer_at!(s.generator, type.dtype, part), type, true))
     release!(s.generator.arena, part)

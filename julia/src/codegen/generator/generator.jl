@@ -31,7 +31,7 @@ function local!(g::Generator, T::DataType, ex)
 end
 
 "The code that `f` writes, as a block of its own."
-function block(f, g::Generator)
+function block(@nospecialize(f), g::Generator)
     outer, g.code = g.code, Any[]
     try
         f()
@@ -42,14 +42,15 @@ function block(f, g::Generator)
 end
 
 "A loop `while condition`, its body written by `f`."
-function loop!(f, g::Generator, condition; annotations = ())
+function loop!(@nospecialize(f), g::Generator, condition; annotations = ())
     body = block(f, g)
     isempty(annotations) || push!(body.args, Expr(:loopinfo, annotations...))
     emit_code!(g, Expr(:while, condition, body))
 end
 
 "`f(i)` writes the body of a loop with i from `from` to n - 1, or backwards."
-function counted_loop!(f, g::Generator, n; from = 0, backwards = false, annotations = ())
+function counted_loop!(@nospecialize(f), g::Generator, n; from = 0, backwards = false,
+    annotations = ())
     i = local!(g, Int, backwards ? :($(-)($n, 1)) : from)
     loop!(g, backwards ? :($(>=)($i, $from)) : :($(<)($i, $n)); annotations = annotations) do
         f(i)

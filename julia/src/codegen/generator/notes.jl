@@ -20,7 +20,7 @@ end
 note!(::NoNotes, x) = nothing
 note!(n::PlanNotes, x) = (push!(n.entries, (n.depth, x)); nothing)
 "`f()` makes the code of a nested Program."
-nested(f, ::NoNotes) = f()
+nested(@nospecialize(f), ::NoNotes) = f()
 function nested(f, n::PlanNotes)
     n.depth += 1
     try

@@ -10,7 +10,8 @@ function emit_step!(op::AnyScatter, s::Frame, e)
         scatter_windows!(op, s, m, Windows(op, e), sizes(x), indices, updates)
 end
 
-function scatter_windows!(op, s::Frame, m::Memory, w::Windows, operand_sizes, indices, updates)
+function scatter_windows!(@nospecialize(op), s::Frame, m::Memory, w::Windows, operand_sizes,
+    indices::Atom, updates::Atom)
     g, n, strides = s.generator, sizes(updates), row_strides(operand_sizes)
     along, order = batch_axes(w, length(n)), vcat(batch_axes(w, length(n)), w.window)
     batch, window = n[along.+1], n[w.window.+1]
@@ -49,7 +50,7 @@ function combine_update!(op, s::Frame, m::Memory, updates, domain, places, strid
 end
 
 "Loops over all positions of an array; `vector`: the last in any order."
-function nested_loops!(f, g::Generator, sizes; vector = false, variables = Any[])
+function nested_loops!(@nospecialize(f), g::Generator, sizes; vector = false, variables = Any[])
     k = length(variables) + 1
     k > length(sizes) && return f(variables)
     sizes[k] == 1 &&

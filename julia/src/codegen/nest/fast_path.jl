@@ -29,7 +29,7 @@ end
 """
 The form of a function of numbers for ordinary arguments, and their greatest
 magnitude, or nothing."""
-fast_form(f, T) = NumberMath.near(f, T)
+fast_form(@nospecialize(f), T) = NumberMath.near(f, T)
 
 """
 Where there is no row, a branch decides. The limit is of the type: a value with data is no

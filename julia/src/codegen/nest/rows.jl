@@ -2,7 +2,7 @@
 
 const VECTOR_LOOP = (Symbol("julia.simdloop"), Symbol("julia.ivdep"))
 "A loop whose trips do not depend on each other."
-vector_loop!(f, g::Generator, n; from = 0, annotations = VECTOR_LOOP) =
+vector_loop!(@nospecialize(f), g::Generator, n; from = 0, annotations = VECTOR_LOOP) =
     counted_loop!(f, g, n; from = from, annotations = annotations)
 
 # LLVM unrolls a loop of few trips before it looks for vectors, and then makes vectors of the loop
@@ -13,7 +13,7 @@ const SHORT_LOOP = (VECTOR_LOOP..., (Symbol("llvm.loop.unroll.disable"),))
 """
 `f(i)` writes the body of the loop over positions of a row within the loops over `variables`. A
 short row goes in stretches of 32, 16, 8, 4, 2 and 1."""
-function row_loop!(f, g::Generator, part, sums, variables, from, to)
+function row_loop!(@nospecialize(f), g::Generator, part, sums, variables, from, to)
     lengths =
         isempty(variables) || !cuts_rows(g.target) ? Int[] :
         stretches(from, to, short_rows(part, sums))
@@ -46,10 +46,12 @@ islong((_, step, T)) = step isa Apply && islong_function(step.f)
 islong_function(f) = f in LONG_FUNCTIONS
 islong_function(w::Widened) = islong_function(w.f)
 islong_function(e::Versioned) = true
-number_functions(f) =
-    [f; [fast_form(f, T)[1] for T in (Float32, Float64) if fast_form(f, T) !== nothing]]
-const LONG_FUNCTIONS = Set{Any}(
-    f for op in values(PRIMITIVES)
-          if op isa Elementwise && op.cost >= LONG_FUNCTION
-    for f in number_functions(op.kernel)
-)
+const LONG_FUNCTIONS = Base.IdSet{Any}()
+for op in values(PRIMITIVES)
+    op isa Elementwise && op.cost >= LONG_FUNCTION || continue
+    push!(LONG_FUNCTIONS, op.kernel)
+    for T in (Float32, Float64)
+        form = fast_form(op.kernel, T)
+        form === nothing || push!(LONG_FUNCTIONS, form[1])
+    end
+end

@@ -3,11 +3,12 @@
 """
 Calls `f(u, here)` for every variable in memory or a register that computing `v` reads; `here` says
 that it is read at the very place of the element computed."""
-function each_leaf(f, atoms, producer, memory; here = true, seen = Set{Tuple{UInt,Bool}}())
+function each_leaf(@nospecialize(f), atoms, producer, memory; here = true,
+    seen = (VarSet(), VarSet()))
     for v in atoms
         v isa Var || continue
-        (objectid(v), here) in seen && continue
-        push!(seen, (objectid(v), here))
+        v in seen[here+1] && continue
+        push!(seen[here+1], v)
         if isvirtual(memory, producer, v)
             e = producer[v]
             each_leaf(f, e.inputs, producer, memory; here = here && ispointwise(e.op), seen = seen)
