@@ -82,7 +82,8 @@ test-oldest: .venv/image.stamp
 		echo "which is the only Python here"; \
 	else $(MAKE) .venv-oldest/python.stamp && .venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal $(OLDEST_TESTS); fi
 
-demo: .venv/image.stamp
+# Without the image, whose compilation takes longer than what it saves here.
+demo: .venv/julia.stamp
 	$(BIN)/python examples/demo.py
 
 # Some twenty minutes, most of which JAX spends on the unrolled loop of 1000; docs/benchmarks.md comes from it.
