@@ -10,16 +10,19 @@ function run_workload()
         answer_to_workload("jvp $every_input optimize\n$text")
         answer_to_workload("linearize $every_input optimize compact\n$text")
         for q in gradient_programs(p)
-            mktempdir(folder -> write_object_of(q, joinpath(folder, "kernel.o")))
+            answer_with_file("object -", program_text(q))
         end
     end
+    answer_with_file("host_object", "")
     answer_to_workload("compile workload -\n" * program_text(first(programs)))
     answer_to_workload("linearize m1 optimize compact\n" * unrolled_loop(100))
 end
 
 "Where libLLVM cannot be called, no such file is ever asked for."
-function write_object_of(p::Program, path)
-    reply = serve("object -\n$path\n" * program_text(p))
+function answer_with_file(command, text)
+    reply = mktempdir() do folder
+        serve("$command\n$(joinpath(folder, "made.o"))$(isempty(text) ? "" : "\n" * text)")
+    end
     startswith(reply, "ok\n") || occursin("NoObjectFile", reply) ||
         error("the workload failed: $reply")
 end
