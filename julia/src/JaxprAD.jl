@@ -55,6 +55,7 @@ using .FFI: parallel_for
 # Derivatives of Programs, by the interface alone.
 include("ad/preaccumulate.jl")
 include("ad/jvp.jl")
+include("ad/residuals.jl")
 include("ad/partial_eval.jl")
 include("ad/checkpoints.jl")
 include("ad/linearize.jl")
@@ -180,8 +181,8 @@ include("functions/Functions.jl")
 # Programs as functions that Enzyme.jl differentiates; ../ext has what needs Enzyme.
 include("enzyme/opaque_regions.jl")
 include("enzyme/plain_functions.jl")
-include("enzyme/partials.jl")
-include("enzyme/derivative_handlers.jl")
+include("enzyme/number_derivatives.jl")
+include("enzyme/program_derivatives.jl")
 
 # Requests and their answers, for other languages.
 include("serve/serve.jl")

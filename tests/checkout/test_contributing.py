@@ -17,10 +17,10 @@ PLACES = {
     "julia/src/rules/gather.jl": "transpose(op::Gather",
     "julia/src/codegen/plan/fusion.jl": "function fuse(",
     "julia/src/codegen/plan/materialization.jl": "function materialized(",
-    "julia/src/ad/partial_eval.jl": "function close_over!(",
+    "julia/src/ad/residuals.jl": "function close_over!(",
     "julia/src/passes/loop_residuals.jl": "function least_cut(",
     "julia/src/passes/rematerialize.jl": "function rematerialize(",
-    "julia/src/enzyme/partials.jl": "function partials",
+    "julia/src/enzyme/number_derivatives.jl": "function partials",
     "julia/ext/enzyme_rules.jl": "EnzymeRules.reverse(config, k::Const{<:Known}",
     "pybridge/frontend/adapter/equation_parameters.py": "def scan(",
 }

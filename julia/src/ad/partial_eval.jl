@@ -1,6 +1,5 @@
-# Partial evaluation: a Program split by what is known early and what only later. Here the residuals
-# of linearizations and VJPs are chosen: what the later half needs of the earlier one
-# (`close_over!`).
+# Partial evaluation: a Program split by what is known early and what only later. What the later half
+# needs of the earlier one is chosen in residuals.jl.
 
 """
 A Program split in two: `known` maps the known inputs to the known results and the residuals,
@@ -55,27 +54,4 @@ function split_equations(p::Program, known)
         end
     end
     early, late
-end
-
-"""
-The late equations with the known ones to be repeated that they need copied in front, and the
-variables they still need."""
-function close_over!(late, outputs, early, available)
-    producer = IdDict{Var,Equation}(v => e for e in early if ischeap(e.op) for v in e.outputs)
-    copied, seen, residuals = Equation[], VarSet(), Var[]
-    function need(a)
-        (a isa Var && a in available && !(a in seen)) || return
-        push!(seen, a)
-        haskey(producer, a) || return (push!(residuals, a); nothing)
-        e = producer[a]
-        foreach(need, e.inputs)
-        push!(copied, e)
-        union!(seen, e.outputs)
-        nothing
-    end
-    for e in late
-        foreach(need, e.inputs)
-    end
-    foreach(need, outputs)
-    vcat(copied, late), residuals
 end

@@ -1,5 +1,5 @@
 # Which values a trip of a loop keeps for the backward loop, so that they are the fewest bytes: a
-# least cut. (The residuals of a Program, before this, are chosen in ad/partial_eval.jl.)
+# least cut. (The residuals of a Program, before this, are chosen in ad/residuals.jl.)
 #
 # What is cheap to compute again need not be kept if what it is computed from is. The values kept
 # are a cut of the graph of such computations, between what the unknown half needs and what has to

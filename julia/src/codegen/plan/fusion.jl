@@ -1,4 +1,5 @@
-# Fusion: which roots one loop nest computes, and the order of the stages.
+# Fusion: which roots one loop nest computes, and the order of the stages. (Which arrays are kept in
+# memory, and so are not computed where they are read, is decided in materialization.jl.)
 
 """
 Calls `f(u, here)` for every variable in memory or a register that computing `v` reads; `here` says

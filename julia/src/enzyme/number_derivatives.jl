@@ -1,5 +1,5 @@
 # Derivatives of functions of numbers, which Enzyme would otherwise differentiate by their bits: the
-# JVP rules of elementwise primitives, on numbers.
+# JVP rules of elementwise primitives (rules/), on numbers. ext/enzyme_rules.jl makes rules of them.
 
 """
     partials(f, x...) -> derivatives

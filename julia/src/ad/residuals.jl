@@ -1,0 +1,26 @@
+# The residuals of linearizations and VJPs: what the later half of a Program needs of the earlier one,
+# but for what is cheap, which it computes again. Passes then make them fewer (passes/loop_residuals.jl,
+# passes/rematerialize.jl, ad/preaccumulate.jl); what a checkpoint keeps is in ad/checkpoints.jl.
+
+"""
+The late equations with the known ones to be repeated that they need copied in front, and the
+variables they still need."""
+function close_over!(late, outputs, early, available)
+    producer = IdDict{Var,Equation}(v => e for e in early if ischeap(e.op) for v in e.outputs)
+    copied, seen, residuals = Equation[], VarSet(), Var[]
+    function need(a)
+        (a isa Var && a in available && !(a in seen)) || return
+        push!(seen, a)
+        haskey(producer, a) || return (push!(residuals, a); nothing)
+        e = producer[a]
+        foreach(need, e.inputs)
+        push!(copied, e)
+        union!(seen, e.outputs)
+        nothing
+    end
+    for e in late
+        foreach(need, e.inputs)
+    end
+    foreach(need, outputs)
+    vcat(copied, late), residuals
+end
