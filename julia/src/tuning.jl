@@ -37,11 +37,12 @@ How far back the computations of two residuals are compared, to put alike ones s
 not measured."""
 const LIKENESS = 3
 
-# ---- arrays of native code (passes/add_in_place.jl, assign_layouts.jl)
+# ---- arrays of native code (passes/add_in_place.jl, assign_layouts.jl,
+# plan/materialization.jl)
 
 """
-The part of an array up to which a window is added in place: adding it like any other operand passes
-the whole array."""
+The part of an array up to which a window is added in place, and kept when the array is updated
+before it is read: else the whole array would be passed."""
 const SMALL_WINDOW = 1 // 8
 """
 Bytes from which on an array is put in the order that products want: a smaller one is in the nearest

@@ -1,5 +1,5 @@
-# Partial evaluation: a Program split by what is known early and what only later. What the later half
-# needs of the earlier one is chosen in residuals.jl.
+# Partial evaluation: a Program split by what is known early and what only later. What the later
+# half needs of the earlier one is chosen in residuals.jl.
 
 """
 A Program split in two: `known` maps the known inputs to the known results and the residuals,

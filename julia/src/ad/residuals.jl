@@ -1,6 +1,6 @@
-# The residuals of linearizations and VJPs: what the later half of a Program needs of the earlier one,
-# but for what is cheap, which it computes again. Passes then make them fewer (passes/loop_residuals.jl,
-# passes/rematerialize.jl, ad/preaccumulate.jl); what a checkpoint keeps is in ad/checkpoints.jl.
+# The residuals of linearizations and VJPs: what the later half of a Program needs of the earlier,
+# but for what is cheap, which it computes again. Passes then make them fewer (loop_residuals.jl,
+# rematerialize.jl, preaccumulate.jl); what a checkpoint keeps is in checkpoints.jl.
 
 """
 The late equations with the known ones to be repeated that they need copied in front, and the

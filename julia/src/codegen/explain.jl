@@ -6,6 +6,7 @@ const REASONS = Dict(
     :read_often => "each element would be computed more than once by",
     :dear => "dear, and read at other places than its own by several equations",
     :shared => "read by several loop nests",
+    :overwritten => "a part, read afterwards, of the array that is updated by",
     :long_chain => "the chain of equations behind it is long",
 )
 

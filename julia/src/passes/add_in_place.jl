@@ -1,10 +1,10 @@
-# x + z, where few elements of z are not zero, adds these to x in place. Such sums are in derivatives
-# of slices and of indexed reads: of a loop that reads an element a trip, each trip would else pass
-# the whole array.
+# x + z, where few elements of z are not zero, adds these to x in place. Such sums are in
+# derivatives of slices and of indexed reads: of a loop that reads an element a trip, each trip
+# would else pass the whole array.
 
 """
-The sum of an array and a smaller one placed at the starts that follow, one for each axis, clamped as
-those of `dynamic_update_slice`; only code generation knows it."""
+The sum of an array and a smaller one placed at the starts that follow, one for each axis, clamped
+as those of `dynamic_update_slice`; only code generation knows it."""
 struct AddWindow <: Primitive end
 name(::AddWindow) = :add_window
 reads_elements(::AddWindow, eqn, k) = k > 1
@@ -13,8 +13,8 @@ overwrites(::AddWindow, eqn) = 1
 """
     add_in_place(program) -> Program
 
-The same Program, in which `x + z` is an `AddWindow` or a `scatter_add` on x, where z is made of zeros
-and of at most an eighth as many elements, and nothing else needs it."""
+The same Program, in which `x + z` is an `AddWindow` or a `scatter_add` on x, where z is made of
+zeros and of at most an eighth as many elements, and nothing else needs it."""
 function add_in_place(p::Program)
     uses, producer, equations = use_counts(p), IdDict{Var,Equation}(), Equation[]
     for e in p.equations

@@ -1,5 +1,5 @@
-# What takes over an operand's memory comes after all that reads the operand: an indexed update of an
-# array that later equations read needs a copy of it, and after them none.
+# What takes over an operand's memory comes after all that reads the operand: an indexed update of
+# an array that later equations read needs a copy of it, and after them none.
 
 """
     overwrite_late(program) -> Program

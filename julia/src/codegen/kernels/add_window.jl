@@ -1,5 +1,5 @@
-# add_window: the small array is added to its part of the large one, in place where nobody else needs
-# that.
+# add_window: the small array is added to its part of the large one, in place where nobody else
+# needs that.
 
 function emit_step!(op::AddWindow, s::Frame, e)
     x, u, v = e.inputs[1], e.inputs[2], e.outputs[1]

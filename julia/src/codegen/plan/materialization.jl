@@ -10,6 +10,7 @@ function materialized(p::Program, producer)
     for a in p.outputs
         a isa Var && (memory[a] = Reason(:result))
     end
+    keep_overwritten!(memory, p, consumers)
     for e in p.equations
         isfusable(e.op, e) || continue
         operands = [a for a in e.inputs if a isa Var && isvirtual(memory, producer, a)]
@@ -26,6 +27,31 @@ function materialized(p::Program, producer)
         end
     end
     memory
+end
+
+"""
+Keeps small parts of arrays that are needed after the array is updated: computed where they are
+read, they would need the array as it was, and so a copy of it."""
+function keep_overwritten!(memory, p::Program, consumers)
+    updates = [(i, e) for (i, e) in enumerate(p.equations) if overwrites(e.op, e) > 0]
+    isempty(updates) && return
+    latest = IdDict{Var,Int}()      # the last equation that reads elements of a variable
+    for (i, e) in Iterators.reverse(enumerate(p.equations))
+        inlined = isfusable(e.op, e) ? e.outputs : Var[]
+        read = reduce(max, (get(latest, v, 0) for v in inlined if !isscalar(v)); init = i)
+        for a in e.inputs
+            a isa Var && (latest[a] = max(get(latest, a, 0), read))
+        end
+    end
+    for (i, e) in updates
+        w = e.inputs[overwrites(e.op, e)]
+        w isa Var || continue
+        for (reader, _) in consumers[w], v in reader.outputs
+            isfusable(reader.op, reader) && !isscalar(v) && get(latest, v, 0) > i &&
+                size_of(shape(v)) <= SMALL_WINDOW * size_of(shape(w)) && !haskey(memory, v) &&
+                (memory[v] = Reason(:overwritten, e))
+        end
+    end
 end
 
 "The reason to keep an array that costs so much an element, or nothing."

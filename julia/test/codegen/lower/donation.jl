@@ -85,3 +85,55 @@ end
       dtype=bool, precision=none} return %2 }"
     @test native_agrees(flags, fill(true), [true, false, true])
 end
+
+# Loops that update elements of an array that they carry.
+
+const ELEMENT = "update_window_dims=[], inserted_window_dims=[0], " *
+                "scatter_dims_to_operand_dims=[0], operand_batching_dims=[], " *
+                "scatter_indices_batching_dims=[], mode=fill, sorted=true, unique=true"
+indexed_loop(n, body; carries = 1, length = 6) =
+    "(%0: f64[$n], %1: f64[$n], %2: i32[$length]) { " *
+    (carries == 1 ? "%3: f64[$n]" : "%3: f64[$n], %4: f64[$n]") *
+    " = scan $(carries == 1 ? "%1 %0 %2" : "%0 %1 %2") {length=$length, reverse=false,
+      consts=$(2 - carries), carry=$carries, unroll=1,
+      body=(%0: f64[$n], %1: f64[$n], %2: i32[]) { %3: i32[1] = reshape %2 {shape=[1]}
+        %4: f64[1] = dynamic_slice %1 %2 {sizes=[1]} %5: f64[] = reshape %4 {shape=[]} $body }}
+      return $(carries == 1 ? "%3" : "%3 %4") }"
+
+@testset "elements are updated in place: $what" for (what, body) in (
+    ("written", "%6: f64[] = sin %5 %7: f64[300] = scatter %1 %3 %6 {$ELEMENT} return %7"),
+    ("written before others are read", "%6: f64[300] = scatter %1 %3 2.0:f64 {$ELEMENT}
+      %7: f64[1] = dynamic_slice %1 4:i32 {sizes=[1]} %8: f64[300] = dynamic_update_slice %6 %7 %2
+      return %8"),
+    ("one update after the other", "%6: f64[300] = scatter_add %1 %3 %5 {$ELEMENT}
+      %7: f64[300] = scatter_mul %6 %3 0.5:f64 {$ELEMENT}
+      %8: f64[300] = dynamic_update_slice %7 %4 7:i32 return %8"),
+    ("by elements of itself", "%6: f64[5] = slice %1 {start=[0], limit=[5], strides=[1]}
+      %7: f64[5] = mul %6 0.5:f64 %8: f64[300] = dynamic_update_slice %1 %7 2:i32 return %8"),
+    ("after a nest", "%6: f64[300] = mul %1 0.9:f64
+      %7: f64[300] = scatter %6 %3 %5 {$ELEMENT} return %7"))
+    text = indexed_loop(300, body)
+    @test workspace(text) < 8 * 300 && heap_free(text)
+    for indices in (rand(r, 0:299, 6), fill(3, 6), [-1, 300, 0, 299, 5, 5])
+        @test native_agrees(text, randn(r, 300), randn(r, 300), Int32.(indices))
+    end
+end
+
+@testset "what is read later is not overwritten: $what" for (what, body) in (
+    ("the array before the update", "%6: f64[300] = scatter %1 %3 2.0:f64 {$ELEMENT}
+      %7: f64[300] = add %6 %1 return %0 %7"),
+    ("a result that is updated too", "%6: f64[300] = scatter %1 %3 2.0:f64 {$ELEMENT}
+      %7: f64[300] = scatter_add %6 %3 1.0:f64 {$ELEMENT} return %6 %7"),
+    ("two updates of one array", "%6: f64[300] = scatter %1 %3 2.0:f64 {$ELEMENT}
+      %7: f64[300] = scatter_add %1 %3 1.0:f64 {$ELEMENT} return %6 %7"),
+    ("arrays that change places", "%6: f64[300] = scatter %1 %3 2.0:f64 {$ELEMENT}
+      %7: f64[300] = scatter_add %0 %3 1.0:f64 {$ELEMENT} return %6 %7"),
+    ("another form of it", "%6: f64[20,15] = reshape %1 {shape=[20, 15]}
+      %7: f64[300] = scatter %1 %3 2.0:f64 {$ELEMENT} %8: f64[15,20] = transpose %6 {perm=[1, 0]}
+      %9: f64[300] = reshape %8 {shape=[300]} return %7 %9"),
+    ("the array by itself", "%6: f64[300] = dynamic_update_slice %1 %1 %2 return %0 %6"))
+    text = indexed_loop(300, body; carries = 2)
+    for indices in (rand(r, 0:299, 6), [-1, 300, 0, 299, 5, 5])
+        @test native_agrees(text, randn(r, 300), randn(r, 300), Int32.(indices))
+    end
+end
