@@ -173,6 +173,7 @@ include("codegen/objects/module_text.jl")
 include("codegen/objects/outside.jl")
 include("codegen/objects/object_file.jl")
 include("codegen/objects/host.jl")
+include("codegen/objects/library.jl")
 include("codegen/explain.jl")
 
 # A user's Julia functions as JAX functions, a module of its own.

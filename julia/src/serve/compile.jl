@@ -23,6 +23,20 @@ end
 
 answer(::Val{:host_object}, body, arguments) = join(places_text(write_host(String(body))), '\n')
 
+function answer(::Val{:library_object}, body, arguments)
+    path, text = split_line(body)
+    p = checked(text)
+    processor = arguments[3] == "native" ? this_processor() : Processor(arguments[3], "")
+    f, file = with_constants(p, addresses_of(arguments[2])) do
+        write_library_object(p, String(path), arguments[1], processor)
+    end
+    routines = (place.name for place in file.places if place.kind === :routine)
+    join(
+        ["workspace $(f.workspace)", "symbols $(join(file.symbols, ' '))",
+            "routines $(join(routines, ' '))", "processor $(processor.name)",
+            "features $(processor.features)"], '\n')
+end
+
 places_text(file::ObjectFile) = String["place $(place.kind) $(place.name)" for place in file.places]
 
 answer(::Val{:blas}, body, arguments) = blas_library()

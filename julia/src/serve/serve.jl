@@ -22,6 +22,7 @@ after an `m`, one digit an input or result: `m011`.
 | `compile DIGEST REF=ADDRESS,…` | a Program | its FFI handler's address in native code, and the bytes of workspace; the constants at these addresses are used for ever |
 | `object REF=ADDRESS,…` | a path, in a line of its own, and a Program | writes its kernel as an object file; its symbol, the bytes of workspace, what XLA hands to it, and a line for each place of its table (codegen/objects/) |
 | `host_object` | a path | writes what such kernels need of their process; a line for each place of its table |
+| `library_object NAME REF=ADDRESS,… PROCESSOR` | a path, in a line of its own, and a Program | writes functions of C (codegen/objects/library.jl) as an object file; the bytes of workspace, its symbols, the routines of BLAS and LAPACK that it calls, and the processor with its features. PROCESSOR is LLVM's name of one, or `native` |
 | `blas` | | the file of the BLAS and LAPACK that kernels call |
 | `explain REF=ADDRESS,…` | a Program | the compiler's stages with their times, and its plan, as text for people |
 | `rules` | | one line a primitive: name, has JVP rule, has transpose rule, never has a tangent, what its native code is (`own`, `fused`, `inlined` or `none`), the operands without derivative (`-` for none) |

@@ -3,6 +3,25 @@
 
 using Libdl
 
+"The Programs that the image is compiled with."
+const WORKLOAD_PROGRAMS = JaxprAD.parse_programs(read(JaxprAD.WORKLOAD, String))
+
+inputs_for(r, p) = Any[random_array(r, dtype(v), reverse(Int.(JaxprAD.shape(v)))) for v in p.inputs]
+random_array(r, T, size) =
+    T[isinexact(T) ? randn(r) : rand(r, 0:1) for _ in CartesianIndices(Tuple(size))] |> asarray
+
+"The derivative of sin(… sin(a) + a …) + a, so many times."
+const SPIRAL_GRADIENT = "(%0: f64[], %1: i64[]) {
+  %2: i64[], %3: f64[], %4: f64[], %5: f64[] = while_passes %1 %0 0:i64 %0 0.0:f64 1.0:f64 {
+    cond_consts=1, consts=1, carry=[2, 2], cond=(%0: i64[], %1: i64[], %2: f64[]) {
+      %3: bool[] = lt %1 %0 return %3
+    }, passes=[(%0: f64[], %1: i64[], %2: f64[]) {
+      %3: i64[] = add %1 1:i64 %4: f64[] = sin %2 %5: f64[] = cos %2 %6: f64[] = add %4 %0
+      return %3 %6 %5
+    }, (%0: f64[], %1: f64[], %2: f64[], %3: f64[]) {
+      %4: f64[] = mul %2 %3 %5: f64[] = add %1 %2 return %5 %4
+    }]} %6: f64[] = add %4 %5 return %6 }"
+
 "The system's linker, or nothing: without one there are no kernels in files."
 linker() =
     (found = filter(!isnothing, map(Sys.which, ("ld.lld", "ld", "cc")));

@@ -21,12 +21,12 @@ no_memory() = Ptr{UInt8}(0)
 
 """
 Memory for one record more: the same as before, moved to a larger place when the number of records
-is a power of two, or null."""
+is a power of two, or null. Sizes are `Csize_t` by `%`: a conversion is code that throws."""
 function lengthened(base::Ptr{UInt8}, records::Int, stride::Int)
     records == 0 || (records >= SHORTEST_TAPE && ispow2(records)) || return base
-    Ptr{UInt8}(Libc.realloc(Ptr{Cvoid}(base), stride * max(SHORTEST_TAPE, 2records)))
+    Ptr{UInt8}(Libc.realloc(Ptr{Cvoid}(base), stride * max(SHORTEST_TAPE, 2records) % Csize_t))
 end
-whole_tape(records::Int, stride::Int) = Ptr{UInt8}(Libc.malloc(max(1, stride * records)))
+whole_tape(records::Int, stride::Int) = Ptr{UInt8}(Libc.malloc(max(1, stride * records) % Csize_t))
 free_tape(base::Ptr{UInt8}) = Libc.free(Ptr{Cvoid}(base))
 
 "Where a value of record `t` of the tape is."

@@ -68,8 +68,16 @@ function make_internal(llvm, whole, (first_of, next_of), exported)
     end
 end
 
-"Code for this processor, to be loaded anywhere."
-function target_machine(llvm)
+"What code is compiled for: a processor's name and features, in LLVM's words."
+struct Processor
+    name::String
+    features::String
+end
+this_processor(llvm = libllvm()) = Processor(ccall(:jl_get_cpu_name, Ref{String}, ()),
+    taken_text(llvm, ccall(dlsym(llvm, :LLVMGetHostCPUFeatures), Ptr{UInt8}, ())))
+
+"Code for a processor of this kind, to be loaded anywhere."
+function target_machine(llvm, processor::Processor)
     kind = get(LLVM_TARGETS, Sys.ARCH, nothing)
     kind === nothing &&
         throw(NoObjectFile("object files are not made for the processors $(Sys.ARCH)"))
@@ -77,7 +85,6 @@ function target_machine(llvm)
         ccall(dlsym(llvm, Symbol("LLVMInitialize", kind, part)), Cvoid, ())
     end
     triple = taken_text(llvm, ccall(dlsym(llvm, :LLVMGetDefaultTargetTriple), Ptr{UInt8}, ()))
-    features = taken_text(llvm, ccall(dlsym(llvm, :LLVMGetHostCPUFeatures), Ptr{UInt8}, ()))
     target, message = Ref{Ptr{Cvoid}}(C_NULL), Ref{Ptr{UInt8}}(C_NULL)
     failed = ccall(dlsym(llvm, :LLVMGetTargetFromTriple), Cint,
         (Cstring, Ref{Ptr{Cvoid}}, Ref{Ptr{UInt8}}), triple, target, message)
@@ -85,17 +92,17 @@ function target_machine(llvm)
         throw(NoObjectFile("LLVM has no target for this machine: $(taken_text(llvm, message[]))"))
     ccall(dlsym(llvm, :LLVMCreateTargetMachine), Ptr{Cvoid},
         (Ptr{Cvoid}, Cstring, Cstring, Cstring, Cint, Cint, Cint), target[], triple,
-        ccall(:jl_get_cpu_name, Ref{String}, ()), features, AGGRESSIVE, POSITION_INDEPENDENT,
+        processor.name, processor.features, AGGRESSIVE, POSITION_INDEPENDENT,
         DEFAULT_MODEL)
 end
 
 """
 Writes the object file of LLVM modules in text form, of which only the `exported`
 names can be seen."""
-function write_object(path::String, texts, exported)
+function write_object(path::String, texts, exported, processor::Processor)
     llvm = libllvm()
     context = ccall(dlsym(llvm, :LLVMContextCreate), Ptr{Cvoid}, ())
-    machine = target_machine(llvm)
+    machine = target_machine(llvm, processor)
     try
         whole, message = linked_module(llvm, context, texts, exported), Ref{Ptr{UInt8}}(C_NULL)
         failed = ccall(dlsym(llvm, :LLVMTargetMachineEmitToFile), Cint,

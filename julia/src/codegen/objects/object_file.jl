@@ -13,14 +13,15 @@ end
 const TABLE = "pybridge_table"
 
 """
-    write_object_file(path, definitions, exported, table) -> ObjectFile
+    write_object_file(path, definitions, exported, table; more = [], processor = this one) ->
+        ObjectFile
 
-The functions that the definitions define, and all that they call, as an object file. Their
-addresses are places of the table already. The file's symbols are the table, its data, and the
-functions with names in `exported` or whose pointers are taken. Throws `NoObjectFile` where code
-refers to what cannot be in a file."""
+The functions that the definitions define, all that they call, and LLVM's text of `more` functions
+as an object file. Their addresses are places of the table already. The file's
+symbols are the names in `exported` and those that the filler of the table looks for. Throws
+`NoObjectFile` where code refers to what cannot be in a file."""
 function write_object_file(path::String, definitions::Vector{Any}, exported::Vector{String},
-    table::OutsideTable)
+    table::OutsideTable; more = String[], processor = this_processor())
     functions = Any[Core.eval(Kernels, d) for d in definitions]
     own, named = IdDict{Any,Any}(), IdDict{Any,String}()
     for (f, d) in zip(functions, definitions)
@@ -30,13 +31,16 @@ function write_object_file(path::String, definitions::Vector{Any}, exported::Vec
         placed_text(s, text, k, named, table)
         for (k, (s, text)) in enumerate(function_texts(functions, own))
     ]
-    visible = Set{String}(exported)
-    push!(visible, TABLE)
-    union!(visible, (p.name for p in table.places if p.kind === :function),
-        map(data_name, eachindex(table.data)))
-    write_object(path, pushfirst!(modules, table_text(table)), visible)
+    visible = union!(Set{String}(exported), symbols_to_fill(table))
+    write_object(path, [table_text(table); more; modules], visible, processor)
     ObjectFile(path, exported, table.places)
 end
+
+"What whoever fills the table must find by name: the table, its data and functions, or nothing."
+symbols_to_fill(::OutsideTable{Linker}) = String[]
+symbols_to_fill(t::OutsideTable{Loader}) =
+    String[TABLE; [p.name for p in t.places if p.kind === :function];
+        map(data_name, eachindex(t.data))]
 
 "A function that a definition has made, which has one method."
 only_specialization(@nospecialize(f)) =
@@ -248,7 +252,7 @@ function llvm_array(values::Vector)
         join(("i64 $(reinterpret(Int64, b))" for b in bytes), ", "), ']')
 end
 
-table_text(t::OutsideTable) = join(
+table_text(t::OutsideTable{Loader}) = join(
     vcat("@$TABLE = global [$(max(1, length(t.places))) x i64] zeroinitializer, align 8",
         [
             "@$(data_name(k)) = global $(llvm_array(values)), align 64"

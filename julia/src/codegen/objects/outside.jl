@@ -1,5 +1,12 @@
 # What code refers to by address. In a file that is a table, whose places are filled when the file
-# is loaded: no address of this process is in it.
+# is loaded or linked: no address of this process is in it.
+
+"""
+Who fills a file's table: the `Loader`, a process that has a host (host.jl), or the `Linker`, so
+that the file needs nothing of the process that loads it (library.jl)."""
+abstract type Filler end
+struct Loader <: Filler end
+struct Linker <: Filler end
 
 """
 A place of the table: a `routine` of BLAS or LAPACK, the data of a `constant` of the Program, a
@@ -14,11 +21,11 @@ Base.print(io::IO, p::Place) = print(io, p.kind, ' ', p.name)
 """
 The table of a file while its code is made. Code that reads a place of it has an address in a range
 that no process uses, by which it is found in LLVM's text and replaced."""
-struct OutsideTable
+struct OutsideTable{F<:Filler}
     places::Vector{Place}
     data::Vector{Vector}
 end
-OutsideTable() = OutsideTable(Place[], Vector[])
+OutsideTable(::F = Loader()) where {F<:Filler} = OutsideTable{F}(Place[], Vector[])
 
 const TABLE_ADDRESS, MOST_PLACES = 0x0000_50b7_1d6e_0000, 8192
 
@@ -37,18 +44,23 @@ read_place(t::OutsideTable, p::Place, ::Type{P}) where {P<:Ptr} =
     :($(Core.Intrinsics.pointerref)($(Ptr{P}(TABLE_ADDRESS + 8 * place!(t, p))), 1, 1))
 
 """
-The code with places of the table instead of addresses, and the host's threads
-instead of this Julia's."""
+The code with places of the table instead of addresses, and the threads of who
+calls it instead of this Julia's."""
 outside(x, t::OutsideTable) = x
 outside(p::Ptr, t::OutsideTable) = p == C_NULL ? p : read_place(t, place_of(p, t), typeof(p))
 outside(f::FunctionPointer, t::OutsideTable) =
     read_place(t, Place(:function, string(f.name)), Ptr{Cvoid})
 function outside(ex::Expr, t::OutsideTable)
     arguments = Any[outside(a, t) for a in ex.args]
-    ex.head === :call && ex.args[1] === parallel_for || return Expr(ex.head, arguments...)
-    Expr(:call, parallel_for_by_host, read_place(t, Place(:host, "host_parallel_for"), Ptr{Cvoid}),
-        arguments[2:end]...)
+    ex.head === :call && ex.args[1] === parallel_for ? parallel_call(t, arguments[2:end]) :
+    Expr(ex.head, arguments...)
 end
+
+"What `parallel_for` is there: the host's, or a loop in the thread of who calls."
+parallel_call(t::OutsideTable{Loader}, arguments) =
+    Expr(:call, parallel_for_by_host, read_place(t, Place(:host, "host_parallel_for"), Ptr{Cvoid}),
+        arguments...)
+parallel_call(::OutsideTable{Linker}, arguments) = Expr(:call, FFI.serial_for, arguments[2:end]...)
 
 @inline function parallel_for_by_host(f::Ptr{Cvoid}, pool::Ptr{Cvoid}, chunks::Int,
     body::Ptr{Cvoid}, data::Ptr{Cvoid})

@@ -1,11 +1,5 @@
 # Kernels in files: the same results as in memory, and nothing of this process in them.
 
-const WORKLOAD_PROGRAMS = JaxprAD.parse_programs(read(JaxprAD.WORKLOAD, String))
-
-inputs_for(r, p) = Any[random_array(r, dtype(v), reverse(Int.(JaxprAD.shape(v)))) for v in p.inputs]
-random_array(r, T, size) =
-    T[isinexact(T) ? randn(r) : rand(r, 0:1) for _ in CartesianIndices(Tuple(size))] |> asarray
-
 "That a kernel from a file gives what the one in memory does."
 function same_in_file(p::Program, x)
     y, z = (JaxprAD.run(first(file_kernel(p)), p, deepcopy(x)),
@@ -51,6 +45,10 @@ else
        %3: f64[30] = cumsum %0 {axis=0, reverse=false} " *
             "%4: f64[30] = cummax %0 {axis=0, reverse=true}"
         @test same_in_file("(%0: f64[30]) { $sums return %2 %3 %4 }", 9randn(r, 30))
+    end
+
+    @testset "a loop that keeps what its trips leave" begin
+        @test same_in_file(SPIRAL_GRADIENT, 0.3, 700)
     end
 
     @testset "loops on threads" begin
