@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .api.bridge import bridge
     from .api.doctor import doctor
     from .api.export import export
+    from .api.library import CLibrary, compile_library
     from .comparison import Comparison, compare
     from .errors import (
         ArgumentError,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         JuliaError,
         JuliaNotFound,
         JuliaUnusable,
+        LibraryError,
         NotDifferentiable,
         NotPicklable,
         ProgramSyntaxError,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArgumentError",
+    "CLibrary",
     "Comparison",
     "EngineUnavailable",
     "EnzymeError",
@@ -50,6 +53,7 @@ __all__ = [
     "JuliaFunction",
     "JuliaNotFound",
     "JuliaUnusable",
+    "LibraryError",
     "Linearization",
     "NotDifferentiable",
     "NotPicklable",
@@ -65,6 +69,7 @@ __all__ = [
     "UnsupportedPrimitive",
     "bridge",
     "compare",
+    "compile_library",
     "doctor",
     "export",
     "julia_function",
@@ -76,6 +81,8 @@ _PLACES = {
     "bridge": "api.bridge",
     "doctor": "api.doctor",
     "export": "api.export",
+    "CLibrary": "api.library",
+    "compile_library": "api.library",
     "Comparison": "comparison",
     "compare": "comparison",
     "trace": "frontend.tracing",

@@ -82,6 +82,10 @@ class JuliaError(PyBridgeError):
         self.stacktrace = stacktrace
 
 
+class LibraryError(PyBridgeError):
+    """No library for C can be made: there is no linker, or the code cannot be in a file."""
+
+
 class EnzymeError(JuliaError):
     """Enzyme.jl cannot differentiate it; the message is Enzyme's."""
 

@@ -195,21 +195,39 @@ def compare(
 @app.command(context_settings=_NUMBERS_TOO)
 def export(
     function: Function,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write; of a library the folder.")
+    ] = None,
     arguments: Arguments = None,
     platforms: Annotated[str, typer.Option(help="Names with commas between.")] = "cpu,cuda,tpu",
     vjp: Annotated[bool, typer.Option("--vjp", help="Its VJP: arguments, then cotangents.")] = False,
     vjp_order: Annotated[int, typer.Option(help="Orders of derivatives to keep in the file.")] = 0,
+    library: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Write libNAME.so, NAME.h and NAME.json for C.")
+    ] = None,
+    functions: Annotated[
+        str, typer.Option(help="What the library has: value,value_and_grad,hvp …")
+    ] = "value",
+    argnums: Annotated[str | None, typer.Option(help="Arguments of the library's derivatives.")] = None,
+    processor: Annotated[str, typer.Option(help="What the library is for, such as x86-64-v3.")] = "native",
     static_argnums: StaticArgnums = None,
     static_argnames: StaticArgnames = None,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """Write a function as StableHLO for `jax.export.deserialize`, which needs neither pybridge nor Julia."""
+    """Write a function as StableHLO for `jax.export.deserialize`, or with `--library` as a library for C.
+
+    Neither needs pybridge or Julia.
+    """
     with _errors(debug):
+        example = _example(function, arguments, seed, static_argnums, static_argnames)
+        if library is not None:
+            _write_library(example, library, functions, output or Path(), argnums, processor)
+            return
+        if output is None:
+            raise UnknownOption("name the file to write by --output")
         from ..api.export import export as run
 
-        example = _example(function, arguments, seed, static_argnums, static_argnames)
         if vjp:
             made = run(example.program().vjp().optimize(), _words(platforms))()
         else:
@@ -217,6 +235,18 @@ def export(
         data = made.serialize(vjp_order=vjp_order)
         output.write_bytes(data)
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
+
+
+def _write_library(
+    example: _Example, name: str, functions: str, folder: Path, argnums: str | None, processor: str
+) -> None:
+    from ..api.library import compile_library
+
+    by = None if argnums is None else _numbers(argnums, "--argnums")
+    options: dict[str, Any] = {"directory": folder, "argnums": by, "processor": processor, **example.static}
+    made = compile_library(example.function, name, _words(functions), **options)(*example.arguments)
+    for path in (made.library, made.header, made.manifest):
+        typer.echo(f"{path}: {path.stat().st_size} bytes")
 
 
 @app.command(context_settings=_PASSED_ON)
@@ -263,12 +293,16 @@ def _static(argnums: str | None, argnames: str | None) -> _Static:
     """The two options as `bridge` takes them, where they are given."""
     given: _Static = {}
     if argnums is not None:
-        if not re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*", argnums):
-            raise UnknownOption(f"--static-argnums takes numbers such as 1,-1, not {argnums!r}")
-        given["static_argnums"] = list(map(int, _words(argnums)))
+        given["static_argnums"] = _numbers(argnums, "--static-argnums")
     if argnames is not None:
         given["static_argnames"] = _words(argnames)
     return given
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    if not re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*", text):
+        raise UnknownOption(f"{option} takes numbers such as 1,-1, not {text!r}")
+    return list(map(int, _words(text)))
 
 
 def _show_rules() -> None:

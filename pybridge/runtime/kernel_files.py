@@ -31,7 +31,7 @@ from .requests import ask, references
 
 _LOG = logging.getLogger(__name__)
 _TABLE = "pybridge_table"
-_NO_FILE = "NoObjectFile"  # Julia's name for the refusal
+NO_FILE = "NoObjectFile"  # Julia's name for the refusal
 _NONE = "none "  # of a kernel that cannot be in a file: the reason follows
 _PATIENCE = 10.0  # seconds that kernels have to end when the process does
 
@@ -152,7 +152,7 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
         try:
             text = ask(command, program, *words, before=f"{unlinked}\n" if program else str(unlinked))
         except errors.JuliaError as e:
-            if e.kind == _NO_FILE:
+            if e.kind == NO_FILE:
                 store.write(place, _entry(b"", f"{_NONE}{e}"))
             else:  # what is wrong with the Program has names of its own, and is raised
                 _LOG.warning("no object file of a kernel could be written: %s: %s", e.kind, e)

@@ -85,6 +85,8 @@ def _translated(error: errors.JuliaError, command: str) -> errors.PyBridgeError:
     advice = "docs/primitives.md lists what is supported"
     if command in ("compile", "object"):
         advice = 'execute="auto" and "xla" run it as XLA operations'
+    elif command == "library_object":
+        advice = "a library holds what has native kernels, and nothing else"
     return kind(
         f"{error}; {advice}",
         primitive=primitive,

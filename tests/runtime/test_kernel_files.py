@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import processes
 import pytest
 
-from pybridge.runtime import answers, keys, linker
+from pybridge.runtime import answers, kernel_files, keys, linker
 from pybridge.runtime.kernel_files import Manifest
 
 pytestmark = pytest.mark.skipif(linker.linker() is None, reason="there is no linker, so no kernels in files")
@@ -127,6 +129,18 @@ def test_without_a_linker_everything_works(tmp_path):
     code = SCRIPT.replace("r = np", "from pybridge.runtime import linker\nlinker._COMMANDS = ()\nr = np", 1)
     for _ in range(2):
         assert processes.run(code, "loop", PYBRIDGE_CACHE=str(tmp_path)).strip() == WITH
+
+
+def test_a_library_with_symbols_that_nothing_defines_is_not_loaded(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler")
+    source, made, linked = (tmp_path / name for name in ("open.c", "open.o", "open.so"))
+    source.write_text("double nobody(double); double f(double x) { return nobody(x); }")
+    subprocess.run([compiler, "-c", "-fPIC", source, "-o", made], check=True)
+    assert linker.link(made, linked) is None
+    with pytest.raises(kernel_files._Unusable, match="nobody"):
+        kernel_files._library(linked)
 
 
 def test_a_refused_primitive_is_remembered(tmp_path):
