@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import picture
+from benchmarks import library, picture
 from benchmarks.case import GRAD, OURS, Requirement
 from benchmarks.claims import claims
 from benchmarks.command import app
@@ -35,6 +36,12 @@ def test_row_is_right_at_a_small_size(case):
     assert list(row.rivals) == list(case.rivals)
     assert all(side.error is None or side.error <= case.tolerance for side in row.rivals.values())
     assert row.ours.seconds > 0 and row.ours.memory > 0 and row.reference_memory > 0
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_functions_of_libraries_are_measured():
+    (case,) = (case for case in CASES if case.name == "scan-4")
+    assert min(library.measured(case, quick=True)) > 0
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.cold], ids=lambda c: c.name)

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
+import c_libraries
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +20,7 @@ from recipe_control import UNMAPPED, WHOLE_ONLY
 from recipes import Recipe, inputs_of, recipes, run
 
 import pybridge as pb
-from pybridge.runtime import evaluation, transforms
+from pybridge.runtime import evaluation, linker, transforms
 
 EXAMPLES = int(os.environ.get("PYBRIDGE_EXAMPLES", "0"))
 PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
@@ -96,6 +98,26 @@ def test_derivatives_are_those_of_jax(recipe, seed, execute):
 def test_derivatives_are_those_of_jax_in_single_precision(recipe, seed, execute):
     with jax.enable_x64(False):
         _compare(Example(recipe, seed, np.float32), execute, SINGLE)
+
+
+@pytest.mark.skipif(linker.linker() is None, reason="there is no linker, so no libraries")
+@pytest.mark.timeout(0 if EXAMPLES else 600)
+@settings(SETTINGS, max_examples=EXAMPLES or 12)
+@given(recipes(), SEEDS)
+def test_libraries_for_c_have_the_derivatives_of_jax(recipe, seed):
+    with jax.enable_x64(True), tempfile.TemporaryDirectory() as folder:
+        example = Example(recipe, seed)
+        expected = example.derivatives(example.reference)
+        assume(all(np.abs(y).max(initial=0) < LARGEST for y in jax.tree.leaves(expected)))
+        names = ("value", "vjp", "jvp") if example.forward else ("value", "vjp")
+        made = pb.compile_library(example.f, "f", names, directory=folder)(*example.x)
+        value = c_libraries.call(made, "value", *example.x, shift=1)
+        assert_agree(value, expected["value"], "value", TOLERANCE)
+        pulled = c_libraries.call(made, "vjp", *example.x, *example.ct, in_workspace=True)
+        assert_agree(pulled, expected["vjp"], "vjp", TOLERANCE)
+        if example.forward:
+            pushed = c_libraries.call(made, "jvp", *example.x, *example.dx)
+            assert_agree(pushed, [*expected["value"], *expected["jvp"]], "jvp", TOLERANCE)
 
 
 def _compare(example: Example, execute: str, tolerance: float) -> dict:
