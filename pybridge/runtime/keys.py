@@ -6,12 +6,11 @@ import functools
 import hashlib
 import os
 import platform
-from pathlib import Path
 
 from . import julia
 from .julia.openblas import processor_flags
 from .julia.probe import Installation
-from .julia.source import jaxprad
+from .julia.source import Package, jaxprad
 
 
 def key(kind: str, *parts: str) -> str:
@@ -25,15 +24,12 @@ def key(kind: str, *parts: str) -> str:
 
 def sources_digest() -> str:
     """JaxprAD's sources, as a digest."""
-    return _sources(jaxprad().folder)
+    return _sources(jaxprad())
 
 
 @functools.cache
-def _sources(folder: Path) -> str:
-    digest = hashlib.sha256()
-    for file in sorted(folder.glob("src/**/*.jl")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def _sources(package: Package) -> str:
+    return package.digest("src/**/*.jl")
 
 
 @functools.cache

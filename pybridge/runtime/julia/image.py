@@ -93,9 +93,8 @@ def _script(package: Package) -> Path:
 
 
 def _path(julia: Installation, package: Package) -> Path:
-    digest = hashlib.sha256(f"{julia.version} {julia.libjulia}".encode())
-    for file in sorted([*package.folder.glob("src/**/*.jl"), *package.folder.glob("image/*")]):
-        digest.update(file.read_bytes())
+    content = f"{julia.version} {julia.libjulia} {package.digest('src/**/*.jl', 'image/*')}"
+    digest = hashlib.sha256(content.encode())
     return _folder() / f"{package.name}-{julia.version}-{digest.hexdigest()[:16]}.so"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -26,6 +27,13 @@ class Package:
         if name is None:
             raise JuliaUnusable(f"{folder} holds no Julia package: its Project.toml is missing or nameless")
         return cls(name, folder.resolve())
+
+    def digest(self, *patterns: str) -> str:
+        """What the package's files of these patterns hold, as a digest."""
+        digest = hashlib.sha256()
+        for file in sorted(path for pattern in patterns for path in self.folder.glob(pattern)):
+            digest.update(file.read_bytes())
+        return digest.hexdigest()
 
 
 def jaxprad() -> Package:
