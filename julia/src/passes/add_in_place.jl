@@ -45,7 +45,8 @@ end
 
 "The equations by which an array is made of zeros and few elements, in order; none if it is not."
 function few_additions(z::Atom, uses, producer)
-    z isa Var && haskey(producer, z) && uses[z] == 1 || return Equation[]
+    # Between the additions of a sum are variables that only the next of them reads.
+    z isa Var && haskey(producer, z) && get(uses, z, 1) == 1 || return Equation[]
     e = producer[z]
     few_elements(Val(name(e.op)), e) || return Equation[]
     starts_from_zeros(Val(name(e.op)), e, producer) && return Equation[e]

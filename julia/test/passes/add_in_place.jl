@@ -43,6 +43,16 @@ end
     end
 end
 
+@testset "a sum of sums of windows" begin
+    text = "(%0: f64[80], %1: f64[3], %2: i64[]) { %3: f64[80] = $ZEROS
+      %4: f64[80] = dynamic_update_slice %3 %1 %2 %5: f64[80] = dynamic_update_slice %3 %1 0:i64
+      %6: f64[80] = dynamic_update_slice %3 %1 9:i64 %7: f64[80] = add %4 %5
+      %8: f64[80] = add %6 %7 %9: f64[80] = add %0 %8 %10: f64[80] = sin %0
+      %11: f64[80] = add %10 %9 return %11 }"
+    @test count(==(:add_window), names_in(rewritten(text))) == 3
+    @test native_agrees(text, randn(r, 80), randn(r, 3), fill(1))
+end
+
 @testset "sums that stay: $why" for (why, equations) in (
     ("the window is needed elsewhere", "%4: f64[80] = dynamic_update_slice %3 %1 %2
       %5: f64[80] = add %0 %4 %6: f64[80] = mul %5 %4"),
