@@ -28,6 +28,7 @@ _KINDS = {
 _DOING = {
     "compile": "compiling",
     "object": "compiling",
+    "library_object": "compiling",
     "explain": "compiling",
     "host_object": "compiling what all kernels share",
     "normalize": "reading",
