@@ -25,8 +25,15 @@ def linker() -> str | None:
 
 
 def link(source: Path, target: Path) -> str | None:
-    """Make a shared library of an object file; if that fails, why."""
-    return _run(linker(), ["-shared", "-o", str(target), str(source)])
+    """Make a shared library of an object file, in few segments; if that fails, why.
+
+    The system bounds the mappings of a process, by 65 530 on Linux, and each segment of each kernel is one.
+    """
+    command = linker()
+    few = ["-z", "noseparate-code", "-z", "norelro"]
+    if command is not None and Path(command).name in _COMPILERS:
+        few = ["-Wl," + ",".join(few)]
+    return _run(command, ["-shared", *few, "-o", str(target), str(source)])
 
 
 def link_for_shipping(sources: Sequence[Path], target: Path, libraries: Sequence[Path]) -> str | None:
