@@ -276,9 +276,10 @@ def test_constants_that_are_missing():
             call(np.zeros(100, np.float32))
 
 
-def test_errors_out_of_julia_carry_kind_and_trace():
+def test_errors_out_of_julia_carry_kind_and_trace(monkeypatch):
     from pybridge.runtime import julia
 
+    monkeypatch.setenv("PYBRIDGE_CACHE", "off")  # a refusal that is kept has no trace
     with refused(pb.JuliaError, "no_such_request") as e:
         julia.request("no_such_request")
     assert e.value.kind == "ArgumentError"
