@@ -2,8 +2,8 @@
 
 From `import jax` to the gradient, in processes of their own, on both sides:
 
-empty: pybridge with the cache that `pybridge setup` leaves, less the time in which Julia starts, which has a
-    column of its own; JAX, which compiles anew.
+empty: pybridge with the cache that `pybridge setup` leaves, less the time in which Julia starts; JAX, which
+    compiles anew.
 second: a second process, after one that ran the same. Both sides have JAX's persistent compilation cache.
 """
 
@@ -86,26 +86,22 @@ def measure(case: Case, repeats: int) -> Timed:
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="pybridge-first-") as folder:
             places = {"PYBRIDGE_CACHE": f"{folder}/ours"}
+            ours, theirs = (
+                {**places, **_MEMORY, "JAX_COMPILATION_CACHE_DIR": f"{folder}/xla-{side}"}
+                for side in ("pybridge", "jax")
+            )
             _run(places, "-c", "from pybridge.runtime import kernel_files; kernel_files.prepare()")
-            for side in ("pybridge", "jax"):
-                kept = {**places, **_MEMORY, "JAX_COMPILATION_CACHE_DIR": f"{folder}/xla-{side}"}
-                first = (
-                    _ask(kept, case.name, side, "started")
-                    if side == "pybridge"
-                    else _ask(places, case.name, side)
-                )
-                if side == "jax":
-                    _ask(kept, case.name, side)
-                second = _ask(kept, case.name, side)
-                for name, told in zip(
-                    ("empty", "second") if side == "pybridge" else ("jax_anew", "jax_second"),
-                    (first, second),
-                    strict=True,
-                ):
-                    times[name].append(told["seconds"] - told["start"])
-                if side == "pybridge":
-                    times["start"].append(first["start"])
-                julia |= side == "pybridge" and second["libjulia"]
+            told = {
+                "empty": _ask(ours, case.name, "pybridge", "started"),
+                "second": _ask(ours, case.name, "pybridge"),
+                "jax_anew": _ask(places, case.name, "jax"),
+            }
+            _ask(theirs, case.name, "jax")  # fills JAX's cache
+            told["jax_second"] = _ask(theirs, case.name, "jax")
+            for name, answer in told.items():
+                times[name].append(answer["seconds"] - answer["start"])
+            times["start"].append(told["empty"]["start"])
+            julia |= told["second"]["libjulia"]
     return Timed(case.name, **{name: statistics.median(x) for name, x in times.items()}, julia=julia)
 
 

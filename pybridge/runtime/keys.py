@@ -18,13 +18,8 @@ def key(kind: str, *parts: str) -> str:
 
     Raises what the search for a Julia ends with.
     """
-    content = "\0".join([_machine(), sources_digest(), _identity(julia.installation()), *parts])
+    content = "\0".join([_machine(), _sources(jaxprad()), _identity(julia.installation()), *parts])
     return f"{kind} {hashlib.sha256(content.encode()).hexdigest()}"
-
-
-def sources_digest() -> str:
-    """JaxprAD's sources, as a digest."""
-    return _sources(jaxprad())
 
 
 @functools.cache

@@ -22,6 +22,10 @@ const SPIRAL_GRADIENT = "(%0: f64[], %1: i64[]) {
       %4: f64[] = mul %2 %3 %5: f64[] = add %1 %2 return %5 %4
     }]} %6: f64[] = add %4 %5 return %6 }"
 
+"A Program whose kernel is cut into chunks for threads."
+const ON_THREADS = "(%0: f64[300000]) { %1: f64[300000] = sin %0
+  %2: f64[] = reduce_sum %1 {axes=[0]} return %1 %2 }"
+
 "The system's linker, or nothing: without one there are no kernels in files."
 linker() =
     (found = filter(!isnothing, map(Sys.which, ("ld.lld", "ld", "cc")));
