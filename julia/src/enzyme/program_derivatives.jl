@@ -141,7 +141,9 @@ function derived_handler(make, key::AbstractString, name::AbstractString)
     get!(DERIVED_HANDLERS, key) do
         isempty(DERIVED_HANDLERS) && atexit(FFI.close_gate)
         d = make()
-        descriptor = derived_descriptor(d, name)
+        types(ports) = TensorType[whole_type(p, d.batch) for p in ports]
+        descriptor = FFI.descriptor(name,
+            FFI.Buffers(types((d.operands..., d.linear...)), types(d.results)))
         f = gensym(:derived)
         Core.eval(Kernels, :($f(frame::Ptr{$(FFI.FFICallFrame)}) = $handle(frame, $descriptor, $d)))
         # All is compiled before XLA may call: its threads' stacks are small, and Enzyme compiles
@@ -152,17 +154,4 @@ function derived_handler(make, key::AbstractString, name::AbstractString)
         end
         UInt(Core.eval(Kernels, :(@cfunction($f, Ptr{Cvoid}, (Ptr{$(FFI.FFICallFrame)},)))))
     end
-end
-
-function derived_descriptor(d::Derived, name)
-    types = TensorType[whole_type(p, d.batch) for p in (d.operands..., d.linear..., d.results...)]
-    numbers = Int64[n for t in types
-          for n in (FFI.XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
-    words = String(name)
-    operands = length(d.operands) + length(d.linear)
-    sizes = Int64[bytes(t) for t in types[operands+1:end]]
-    FFI.kept(
-        FFI.Descriptor[FFI.Descriptor(C_NULL, operands, length(sizes), FFI.kept(numbers),
-            FFI.kept(sizes), FFI.kept(codeunits(words)), sizeof(words))]
-    )
 end

@@ -19,4 +19,4 @@ include("targets.jl")
 
 end
 
-using .FFI: parallel_for
+using .FFI: @call_address, parallel_for

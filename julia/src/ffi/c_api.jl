@@ -95,14 +95,34 @@ const EXECUTE_STAGE = Cint(3)
 const BUFFER_TYPE = Cint(1)
 const INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION = Cint(3), Cint(8), Cint(9)
 
-# Calls by address. Each looks for null first, which it never is: `ccall` would look too, and throw.
+# Calls by address
+
+"""
+    @call_address f(x::T, …)::R
+
+Calls the C function at the address `f`. A null address, which none ever is, gives the zero of `R`:
+a plain `ccall` looks for null too, and throws, which code that XLA calls may not."""
+macro call_address(typed)
+    call, R = typed.args
+    f, arguments = call.args[1], call.args[2:end]
+    values = (esc(a.args[1]) for a in arguments)
+    types = Expr(:tuple, (esc(a.args[2]) for a in arguments)...)
+    quote
+        address = $(esc(f))
+        address == C_NULL ? zero_result($(esc(R))) :
+        ccall(address, $(esc(R)), $types, $(values...))
+    end
+end
+zero_result(::Type{Cvoid}) = nothing
+zero_result(::Type{Cint}) = Cint(0)
+zero_result(::Type{P}) where {P<:Ptr} = P(0)
 
 "One of XLA's functions, which takes a struct and gives an error or nothing."
-@inline call_api(f::Ptr{Cvoid}, arguments::Ptr{Cvoid})::Ptr{Cvoid} =
-    f == C_NULL ? C_NULL : ccall(f, Ptr{Cvoid}, (Ptr{Cvoid},), arguments)
+@inline call_api(f::Ptr{Cvoid}, arguments::Ptr{Cvoid}) =
+    @call_address f(arguments::Ptr{Cvoid})::Ptr{Cvoid}
 "A kernel's share `k` of what threads run."
 @inline call_body(f::Ptr{Cvoid}, k::Int, data::Ptr{Cvoid}) =
-    f == C_NULL ? nothing : ccall(f, Cvoid, (Int, Ptr{Cvoid}), k, data)
+    @call_address f(k::Int, data::Ptr{Cvoid})::Cvoid
 
 # Arguments of XLA's functions
 

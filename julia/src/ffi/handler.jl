@@ -32,10 +32,9 @@ function handle_behind(gate::Ptr{Gate}, frame::Ptr{FFICallFrame},
     status == 0 ? C_NULL : exhausted(f.api, d)
 end
 
-@inline run_kernel(kernel::Ptr{Cvoid}, operands, results, frame)::Cint =
-    kernel == C_NULL ? Cint(0) :
-    ccall(kernel, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid}), operands,
-        results, frame)
+@inline run_kernel(f::Ptr{Cvoid}, operands, results, frame) =
+    @call_address f(operands::Ptr{Ptr{FFIBuffer}}, results::Ptr{Ptr{FFIBuffer}},
+        frame::Ptr{Cvoid})::Cint
 
 "The error of a call whose operands or results are not those of the descriptor."
 @inline function misfit(f::FFICallFrame, d::Descriptor)::Ptr{Cvoid}

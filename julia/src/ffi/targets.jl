@@ -18,7 +18,7 @@ function target(make, digest::String, p::Program)
     TARGETS[digest] = target(p, make())
 end
 target(p::Program, k) =
-    Target(trampoline(descriptor(p, k.pointer, buffers(p, k.workspace))), k.workspace)
+    Target(trampoline(descriptor(p.name, buffers(p, k.workspace), k.pointer)), k.workspace)
 
 """
 What XLA hands to a kernel: how many operands, the types of operands and results, one after the
@@ -28,20 +28,26 @@ struct Buffers
     types::Vector{Int64}
     bytes::Vector{Int64}
 end
+Buffers(operands::Vector{TensorType}, results::Vector{TensorType}) = Buffers(length(operands),
+    Int64[n for t in [operands; results]
+     for n in (XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)],
+    Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in results])
 function buffers(p::Program, workspace::Int)
-    types = TensorType[aval(a) for a in [p.inputs; p.outputs]]
-    workspace > 0 && push!(types, TensorType(UInt8, Dim[workspace]))
-    numbers = Int64[n for t in types for n in (XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)]
-    results = types[length(p.inputs)+1:end]
-    Buffers(length(p.inputs), numbers,
-        Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in results])
+    operands = TensorType[aval(v) for v in p.inputs]
+    results = TensorType[aval(a) for a in p.outputs]
+    workspace > 0 && push!(results, TensorType(UInt8, Dim[workspace]))
+    Buffers(operands, results)
 end
 
-descriptor(p::Program, kernel::Ptr{Cvoid}, b::Buffers) = kept(
-    Descriptor[
-        Descriptor(kernel, b.operands, length(b.bytes), kept(b.types), kept(b.bytes),
-        kept(codeunits(p.name)), sizeof(p.name))]
-)
+"What a handler knows of its target; a kernel where it is more than a function of Julia's."
+function descriptor(name::AbstractString, b::Buffers, kernel::Ptr{Cvoid} = C_NULL)
+    words = String(name)
+    kept(
+        Descriptor[
+            Descriptor(kernel, b.operands, length(b.bytes), kept(b.types), kept(b.bytes),
+            kept(codeunits(words)), sizeof(words))]
+    )
+end
 
 "The array's content in C's memory, for ever."
 function kept(x::AbstractVector{T}) where {T}

@@ -9,8 +9,8 @@ Derivatives that the user does not give are an extension's, `JaxprADEnzymeExt`.
 module Functions
 
 using LinearAlgebra: Transpose, transpose
-using ..JaxprAD: JaxprADError, dtype_name, dtype_named, isinexact, NAME_OF_DTYPE
-using ..FFI: FFI, Descriptor, FFICallFrame, EXECUTE_STAGE, XLA_DTYPE
+using ..JaxprAD: Dim, JaxprADError, TensorType, dtype_name, dtype_named, isinexact, NAME_OF_DTYPE
+using ..FFI: FFI, Descriptor, FFICallFrame, EXECUTE_STAGE
 
 include("errors.jl")
 include("arrays.jl")

@@ -55,7 +55,7 @@ const GATED = Bool[]
 "The handler of a runner: a C function of its own, as for a kernel."
 function handler(r::Runner, name::AbstractString)
     isempty(GATED) && (atexit(FFI.close_gate); push!(GATED, true))
-    d = descriptor(r, name)
+    d = FFI.descriptor(name, FFI.Buffers(array_types(r, r.operands), array_types(r, r.results)))
     f = gensym(:function)
     Core.eval(@__MODULE__, :($f(frame::Ptr{FFICallFrame}) = handle(frame, $d, $r)))
     # before XLA may call: its threads' stacks are small, and Enzyme compiles one function at a time
@@ -67,17 +67,7 @@ function handler(r::Runner, name::AbstractString)
     UInt(Core.eval(@__MODULE__, :(@cfunction($f, Ptr{Cvoid}, (Ptr{FFICallFrame},)))))
 end
 
-function descriptor(r::Runner, name::AbstractString)
-    numbers =
-        reduce(vcat, [type_numbers(r, p) for ports in (r.operands, r.results) for p in ports];
-            init = Int64[])
-    words = String(name)
-    FFI.kept(
-        Descriptor[Descriptor(C_NULL, length(r.operands), length(r.results),
-            FFI.kept(numbers), C_NULL, FFI.kept(codeunits(words)), sizeof(words))]
-    )
-end
-function type_numbers(r::Runner, p::Port{T}) where {T}
-    shape = Int64[(p.batched ? (r.batch,) : ())..., reverse(p.size)...]
-    Int64[XLA_DTYPE[T]; length(shape); shape]
-end
+"What XLA hands over: row-major, the batch's axis first."
+array_types(r::Runner, ports) = TensorType[array_type(r, p) for p in ports]
+array_type(r::Runner, p::Port{T}) where {T} =
+    TensorType(T, Dim[(p.batched ? (r.batch,) : ())..., reverse(p.size)...])

@@ -186,7 +186,8 @@ function convolve!(p::Routines.ImagePlan, s::Frame, m::Memory, from, weights, l)
     in_chunks(s, l, batch, Routines.FORTRAN_ARGUMENTS + n * sizeof(T)) do area, k, chunks
         matrix = local!(g, Ptr{T}, :(convert($(Ptr{T}), $area + $(Routines.FORTRAN_ARGUMENTS))))
         start, stop = (local!(g, Int, :($(÷)($(*)($batch, $i), $chunks))) for i in (k, :($k + 1)))
-        call!(s, Routines.convolve_by_products!, gemm_pointer(T), area, matrix, m.pointer, from,
-            weights, l, p, start, stop)
+        gemm = :($(Routines.Lapack)($(gemm_pointer(T)), $area))
+        call!(s, Routines.convolve_by_products!, gemm, matrix, m.pointer, from, weights, l, p,
+            start, stop)
     end
 end

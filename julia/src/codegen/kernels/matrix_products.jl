@@ -111,11 +111,12 @@ end
 function multiply_rows!(::BlasProduct, g, pc, pa, pb, arguments, a, b, count)
     n, k = b.extents[2], a.extents[3]
     along_a, along_b = a.steps[3] == 1, b.steps[2] == 1
+    leading_a = along_a ? max(k, a.steps[2]) : max(a.extents[2], a.steps[3])
+    leading_b = along_b ? max(n, b.steps[3]) : max(k, b.steps[2])
+    gemm = :($(Routines.Lapack)($(gemm_pointer(a.memory.type.dtype)), $arguments))
     emit_code!(g,
-        :($(Routines.gemm!)($(gemm_pointer(a.memory.type.dtype)), $arguments,
-            $(along_b ? 'N' : 'T') % UInt8, $(along_a ? 'N' : 'T') % UInt8, $n, $count, $k, $pb,
-            $(along_b ? max(n, b.steps[3]) : max(k, b.steps[2])),
-            $pa, $(along_a ? max(k, a.steps[2]) : max(a.extents[2], a.steps[3])), $pc, $n)))
+        :($(Routines.gemm!)($gemm, $n, $count, $k, $(Routines.Factor)($pb, $leading_b, $(!along_b)),
+            $(Routines.Factor)($pa, $leading_a, $(!along_a)), $pc, $n)))
 end
 
 const BlasInt = LinearAlgebra.BlasInt

@@ -50,7 +50,5 @@ handler_definition(name::Symbol, t::OutsideTable) =
             $(read_place(t, Place(:host, "host_handle"), Ptr{Cvoid})), frame,
             $(read_place(t, Place(:descriptor, ""), Ptr{Cvoid})))
     )
-@inline function handled_by_host(f::Ptr{Cvoid}, frame::Ptr{Cvoid}, descriptor::Ptr{Cvoid})
-    f == C_NULL && return C_NULL    # it never is; but `ccall` would look, and throw
-    ccall(f, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}), frame, descriptor)
-end
+@inline handled_by_host(f::Ptr{Cvoid}, frame::Ptr{Cvoid}, descriptor::Ptr{Cvoid}) =
+    @call_address f(frame::Ptr{Cvoid}, descriptor::Ptr{Cvoid})::Ptr{Cvoid}

@@ -24,6 +24,11 @@ struct FunctionText
     callees::Dict{String,Specialization}
 end
 
+# Names in LLVM's text, of functions and of data.
+const LLVM_NAME = r"@(?:\"([^\"]+)\"|([-\w$.!#]+))"
+bare_name(m::RegexMatch) = String(something(m[1], m[2]))
+first_name(line) = bare_name(match(LLVM_NAME, line))
+
 const JULIA_NAME = r"^(?:j|j1|julia)_(.+)_\d+$"
 "What Julia calls a function that LLVM's text calls so, or `nothing`."
 julia_name(name) = (m = match(JULIA_NAME, name); m === nothing ? nothing : m[1])
@@ -41,7 +46,7 @@ function FunctionText(s::Specialization)
     # code by way of its runtime.
     Base.return_types(s.f, s.types)
     text, name = llvm_text(s), function_name(s)
-    defined = String[m[1] for m in eachmatch(r"^define [^\n]*?@\"?([^\"(\s]+)\"?\("m, text)]
+    defined = [first_name(line) for line in split(text, '\n') if startswith(line, "define ")]
     own = filter(d -> julia_name(d) == name, defined)
     length(own) == 1 || throw(NoObjectFile("LLVM's text of $name defines $(join(defined, ", "))"))
     text = only_definition(text, own[1])
@@ -68,9 +73,7 @@ function used_names(text)
     found = Set{String}()
     for line in split(text, '\n')
         startswith(line, "declare ") && continue
-        for m in eachmatch(r"@(?:\"([^\"]+)\"|([-\w$.!#]+))", line)
-            push!(found, something(m[1], m[2]))
-        end
+        foreach(m -> push!(found, bare_name(m)), eachmatch(LLVM_NAME, line))
     end
     found
 end

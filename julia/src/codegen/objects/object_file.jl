@@ -127,7 +127,7 @@ function placed_text(own::Specialization, t::FunctionText, k, named, table)
     symbols = Dict{String,String}(name => symbol_of(callee, named) for (name, callee) in t.callees)
     symbols[t.name] = symbol_of(own, named)
     declared = Set{String}()
-    text = replace(t.text, r"@(?:\"[^\"]+\"|[-\w$.!#]+)" => name -> renamed(name, symbols, k))
+    text = replace(t.text, LLVM_NAME => name -> renamed(name, symbols, k))
     text = replace(
         text,
         r"inttoptr \(i64 (\d+) to ([^()]*(?:\([^()]*\))?\**)\)" =>
@@ -145,8 +145,9 @@ the same function."""
 function declared_once(text)
     seen = Set{String}()
     kept = filter(split(text, '\n')) do line
-        m = match(r"^declare [^@]*@(\"[^\"]+\"|[-\w$.!#]+)", line)
-        m === nothing || !(m[1] in seen) && (push!(seen, m[1]); true)
+        startswith(line, "declare ") || return true
+        name = first_name(line)
+        name in seen ? false : (push!(seen, name); true)
     end
     join(kept, '\n')
 end
@@ -238,7 +239,7 @@ object_text(values::Vector, opaque) =
         "[$(words(values)) x i64]* @data_of_array, i64 0, i64 0)"
     )
 object_text(text::String, opaque) =
-    "@object_$(UInt(pointer_from_objref(text))) = internal constant $(llvm_array(laid_out(text)))"
+    "$(object_symbol(text)) = internal constant $(llvm_array(laid_out(text)))"
 object_type(values::Vector, opaque) = opaque ? "ptr" : "i64*"
 object_type(text::String, opaque) = "[$(words(laid_out(text))) x i64]"
 laid_out(text::String) = vcat(collect(reinterpret(UInt8, [sizeof(text)])), codeunits(text), 0x00)
@@ -264,9 +265,7 @@ Refuses a text with anything of this process left in it, or that uses what it do
 define or `may_use`."""
 function check_complete(text, table, may_use)
     defined = Set{String}(
-        m[1]
-        for m in
-        eachmatch(r"^(?:define [^\n]*?)?@\"?([^\"(\s]+)\"?(?: =|\()"m, text)
+        first_name(line) for line in split(text, '\n') if occursin(r"^(define |@.* = )", line)
     )
     for used in used_names(text)
         used in defined || used in may_use || startswith(used, "llvm.") ||

@@ -62,11 +62,9 @@ parallel_call(t::OutsideTable{Loader}, arguments) =
         arguments...)
 parallel_call(::OutsideTable{Linker}, arguments) = Expr(:call, FFI.serial_for, arguments[2:end]...)
 
-@inline function parallel_for_by_host(f::Ptr{Cvoid}, pool::Ptr{Cvoid}, chunks::Int,
-    body::Ptr{Cvoid}, data::Ptr{Cvoid})
-    f == C_NULL && return       # it never is; but `ccall` would look, and throw
-    ccall(f, Cvoid, (Ptr{Cvoid}, Int, Ptr{Cvoid}, Ptr{Cvoid}), pool, chunks, body, data)
-end
+@inline parallel_for_by_host(f::Ptr{Cvoid}, pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid},
+    data::Ptr{Cvoid}) =
+    @call_address f(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid})::Cvoid
 
 "What is at an address that generated code has."
 function place_of(p::Ptr, t::OutsideTable)

@@ -10,6 +10,7 @@ module Routines
 # Loops over arrays, whatever the latency that the package around chose.
 Base.Experimental.@optlevel 3
 
+using ..FFI: @call_address
 using ..JaxprAD: stored, working, accumulator, precedes, total_order, SHORT_RUN
 
 @inline at(p::Ptr, i::Int) = unsafe_load(p, i + 1)
@@ -47,10 +48,10 @@ include("windows.jl")
 include("convolution.jl")
 include("tiles.jl")
 include("matrix_vector.jl")
+include("fortran.jl")
 include("image_matrix.jl")
 include("tiled_convolution.jl")
 include("fourier.jl")
-include("fortran.jl")
 include("matrices.jl")
 include("reflections.jl")
 

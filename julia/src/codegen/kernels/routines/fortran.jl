@@ -16,17 +16,14 @@ const FORTRAN_ARGUMENTS = 16 * 28
 "Calls f with these arguments; LAPACK's own report, its last argument, is `info_at(area)`."
 @inline fortran(f::Ptr{Cvoid}, area::Ptr{UInt8}, x...) = fortran_call(f, area, x)
 @generated function fortran_call(f::Ptr{Cvoid}, area::Ptr{UInt8}, x::Tuple)
-    n = length(x.parameters)
-    types = Expr(:tuple, (:(Ptr{Cvoid}) for _ in 1:n)...)
+    arguments = (:(by_reference(area, $k, x[$k])::Ptr{Cvoid}) for k in 1:length(x.parameters))
     quote
         $(Expr(:meta, :inline))
-        f == C_NULL && return nothing       # it never is; but `ccall` would look, and throw
-        ccall(f, Cvoid, $types, $((:(by_reference(area, $k, x[$k])) for k in 1:n)...))
-        nothing
+        @call_address f($(arguments...))::Cvoid
     end
 end
 
-"A routine of LAPACK by its address, and the area for its arguments."
+"A routine of LAPACK or BLAS by its address, and the area for its arguments."
 struct Lapack
     routine::Ptr{Cvoid}
     area::Ptr{UInt8}
@@ -59,11 +56,19 @@ end
 # Real and complex routines differ in a few arguments.
 const RealElement = Union{Float32,Float64}
 
+"A factor of a product: columns `leading` numbers apart in memory, and whether it is transposed."
+struct Factor{T}
+    pointer::Ptr{T}
+    leading::Int
+    transposed::Bool
+end
+@inline operation(a::Factor) = a.transposed ? 'T' : 'N'
+
 "C = op(A) op(B), column after column, with m × n × k numbers multiplied."
-@noinline function gemm!(f::Ptr{Cvoid}, area::Ptr{UInt8}, transa::UInt8, transb::UInt8, m::Int,
-    n::Int, k::Int, a::Ptr{T}, lda::Int, b::Ptr{T}, ldb::Int, c::Ptr{T}, ldc::Int) where {T}
-    fortran(f, area, transa, transb, m, n, k, one(T), a, max(lda, 1), b, max(ldb, 1), zero(T), c,
-        max(ldc, 1))
+@noinline function gemm!(f::Lapack, m::Int, n::Int, k::Int, a::Factor{T}, b::Factor{T}, c::Ptr{T},
+    leading::Int) where {T}
+    fortran(f.routine, f.area, operation(a), operation(b), m, n, k, one(T), a.pointer,
+        max(a.leading, 1), b.pointer, max(b.leading, 1), zero(T), c, max(leading, 1))
 end
 
 function trsm!(f::Lapack, t::Triangle, m, n, a::Ptr{T}, lda, b::Ptr{T}) where {T}

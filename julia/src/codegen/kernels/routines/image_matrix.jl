@@ -21,8 +21,8 @@ struct ImagePlan{N}
     block::Int
 end
 
-@noinline function convolve_by_products!(gemm::Ptr{Cvoid}, area::Ptr{UInt8}, matrix::Ptr{T},
-    y::Ptr{T}, x::Ptr{T}, w::Ptr{T}, l::Layout, p::ImagePlan, from::Int, to::Int) where {T}
+@noinline function convolve_by_products!(gemm::Lapack, matrix::Ptr{T}, y::Ptr{T}, x::Ptr{T},
+    w::Ptr{T}, l::Layout, p::ImagePlan, from::Int, to::Int) where {T}
     a = l.space[1]
     others = count_places(Base.tail(l.space))
     for g in 0:l.groups[1]-1, b in from:to-1
@@ -32,10 +32,8 @@ end
             rows = n * others
             space = (part_of(a, first_, n), Base.tail(l.space)...)
             lay_out!(matrix, x + (g * l.groups[2] + b * l.batch[2]) * sizeof(T), l, p, space, rows)
-            multiply!(gemm, area,
-                y + (g * l.groups[4] + b * l.batch[3] + first_ * a.y_step) *
-                    sizeof(T), matrix, w + g * l.groups[3] * sizeof(T), l,
-                p, rows)
+            place = y + (g * l.groups[4] + b * l.batch[3] + first_ * a.y_step) * sizeof(T)
+            multiply!(gemm, place, matrix, w + g * l.groups[3] * sizeof(T), l, p, rows)
             first_ += n
         end
     end
@@ -47,18 +45,17 @@ end
         a.x_step)
 
 # Fortran's matrices are transposed to ours: what lies together is their first index.
-@inline function multiply!(gemm, area, y, matrix, w, l, p, rows)
+@inline function multiply!(gemm, y, matrix, w, l, p, rows)
     made, k = l.made[1], p.taken
     apart = p.features_inside ? k : rows
     if p.y_transposed
-        gemm!(gemm, area, by(p.features_inside), by(!p.w_transposed), rows, made, k, matrix, apart,
-            w, p.w_apart, y, p.y_apart)
+        gemm!(gemm, rows, made, k, Factor(matrix, apart, p.features_inside),
+            Factor(w, p.w_apart, !p.w_transposed), y, p.y_apart)
     else
-        gemm!(gemm, area, by(p.w_transposed), by(!p.features_inside), made, rows, k, w, p.w_apart,
-            matrix, apart, y, p.y_apart)
+        gemm!(gemm, made, rows, k, Factor(w, p.w_apart, p.w_transposed),
+            Factor(matrix, apart, !p.features_inside), y, p.y_apart)
     end
 end
-@inline by(transposed) = transposed ? 'T' % UInt8 : 'N' % UInt8
 
 function lay_out!(matrix::Ptr{T}, x::Ptr{T}, l, p, space, rows) where {T}
     @vector for i in 0:rows*p.taken-1
