@@ -10,31 +10,27 @@ second: a second process, after one that ran the same. Both sides have JAX's per
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from .case import Case
+from .processes import ask, run
 from .rows import CASES
 
 _ROOT = Path(__file__).resolve().parent.parent
-_PATIENCE = 600.0
 _MEMORY = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-# Python's own compiled files are kept, as they are of installed packages.
-_ENVIRONMENT = {name: x for name, x in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+_PREPARED = "from pybridge.runtime import kernel_files; kernel_files.prepare()"
 _HEAD = """# First results
 
 What a user waits for in a new process: seconds from `import jax` to the first gradient of each row of the
@@ -90,7 +86,7 @@ def measure(case: Case, repeats: int) -> Timed:
                 {**places, **_MEMORY, "JAX_COMPILATION_CACHE_DIR": f"{folder}/xla-{side}"}
                 for side in ("pybridge", "jax")
             )
-            _run(places, "-c", "from pybridge.runtime import kernel_files; kernel_files.prepare()")
+            run("-c", _PREPARED, variables=places)
             told = {
                 "empty": _ask(ours, case.name, "pybridge", "started"),
                 "second": _ask(ours, case.name, "pybridge"),
@@ -105,22 +101,8 @@ def measure(case: Case, repeats: int) -> Timed:
     return Timed(case.name, **{name: statistics.median(x) for name, x in times.items()}, julia=julia)
 
 
-def _ask(variables: dict[str, str], *words: str) -> dict:
-    return json.loads(_run(variables, "-m", "benchmarks.first_worker", *words).splitlines()[-1])
-
-
-def _run(variables: dict[str, str], *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=_ROOT,
-        env={**_ENVIRONMENT, **variables},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_PATIENCE,
-        check=True,
-    )
-    return done.stdout
+def _ask(variables: dict[str, str], *words: str) -> dict[str, Any]:
+    return ask("-m", "benchmarks.first_worker", *words, variables=variables)
 
 
 def table(rows: Sequence[Timed]) -> Table:

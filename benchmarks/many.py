@@ -10,8 +10,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,23 +17,16 @@ from typing import Any
 
 import typer
 
-_ROOT = Path(__file__).resolve().parent.parent
+from .processes import ask
+
 _WARM = 10
 _SIDES = {"compiled": "pybridge, an empty cache", "loaded": "pybridge, kernels in files", "jax": "JAX"}
 
 
 def measure(count: int, side: str, cache: str) -> float:
     """The megabytes that a function adds to a process, on average over `count`, in a new process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.many", "--worker", side, "--count", str(count)],
-        cwd=_ROOT,
-        env={**os.environ, "PYBRIDGE_CACHE": cache},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    words = ("-m", "benchmarks.many", "--worker", side, "--count", str(count))
+    return ask(*words, variables={"PYBRIDGE_CACHE": cache})
 
 
 def _worker(side: str, count: int) -> float:

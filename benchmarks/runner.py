@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,16 +13,11 @@ from pybridge import cache
 
 from .case import OURS, Case
 from .measure import error
+from .processes import WorkerFailed, ask
 from .results import Measured, Results, Side, measured
 
-_ROOT = Path(__file__).resolve().parent.parent
-_PATIENCE = 900.0  # seconds for one process
 # With it XLA compiles a loop whole, whatever the bytes it touches: what users of plain JAX on CPU can set.
 FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
-
-
-class WorkerFailed(Exception):
-    """A process ended without an answer."""
 
 
 def run(
@@ -85,27 +76,9 @@ def _flags(quick: bool) -> Iterator[str]:
 
 
 def _ask(*arguments: str, flags: str = "") -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.worker", *arguments]
-    try:
-        # First results are those of a first time: with nothing kept from before.
-        done = subprocess.run(
-            command,
-            cwd=_ROOT,
-            env={**os.environ, cache.SETTING: cache.OFF[0], "XLA_FLAGS": _with(flags)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise WorkerFailed(f"no answer within {_PATIENCE:g} s") from None
-    if done.returncode:
-        words = done.stderr.strip().splitlines()
-        raise WorkerFailed(
-            f"the process ended with status {done.returncode}: {words[-1][:300] if words else ''}"
-        )
-    return json.loads(done.stdout.splitlines()[-1])
+    # First results are those of a first time: with nothing kept from before.
+    variables = {cache.SETTING: cache.OFF[0], "XLA_FLAGS": _with(flags)}
+    return ask("-m", "benchmarks.worker", *arguments, variables=variables)
 
 
 def _with(flags: str) -> str:
