@@ -6,7 +6,16 @@
 The late equations with the known ones to be repeated that they need copied in front, and the
 variables they still need."""
 function close_over!(late, outputs, early, available)
-    producer = IdDict{Var,Equation}(v => e for e in early if ischeap(e.op) for v in e.outputs)
+    producer, inputless = IdDict{Var,Equation}(), VarSet()
+    for e in early
+        # additions and products of indices
+        known = isfusable(e.op, e) && cost(e.op, e) <= 1 &&
+            all(a -> a isa Literal || a in inputless, e.inputs)
+        known |= ischeap(e.op) && isempty(e.inputs)
+        known && union!(inputless, e.outputs)
+        known || ischeap(e.op) || continue
+        foreach(v -> producer[v] = e, e.outputs)
+    end
     copied, seen, residuals = Equation[], VarSet(), Var[]
     function need(a)
         (a isa Var && a in available && !(a in seen)) || return

@@ -74,15 +74,35 @@ function other_factor(b, eqn, ȳ, u, u_contract, u_batch, v, v_contract, v_batch
     cast(b, issorted(perm) ? product : emit(b, :transpose, product; perm = perm), aval(u).dtype)
 end
 
-# A number times an array, as the transposes of inner products are.
+# A product that sums nothing is elementwise: a number times an array, or an outer product, as the
+# transposes of inner products and of products with vectors are.
 function flatten_call!(op::DotGeneral, b, e, x)
-    k = findfirst(isscalar, x)
-    y, T = k === nothing ? nothing : x[3-k], dtype(e.outputs[1])
-    (k === nothing || T === Bool || !all(a -> dtype(a) === T, x)) && return nothing
-    factor =
-        x[k] isa Literal || isscalar(y) ? x[k] :
-        emit(b, :broadcast_in_dim, x[k]; shape = shape(y), dims = Int[])
-    [emit(b, :mul, factor, y)]
+    y = aval(e.outputs[1])
+    T = y.dtype
+    (T === Bool || !all(a -> dtype(a) === T, x)) && return nothing
+    all(isequal(1), shape(x[1])[e[:lhs_contract].+1]) || return nothing
+    in_batch = length(e[:lhs_batch])
+    axes = result_axes(x[1], e[:lhs_contract], e[:lhs_batch], in_batch),
+    result_axes(x[2], e[:rhs_contract], e[:rhs_batch],
+        in_batch + length(free_axes(aval(x[1]), e[:lhs_contract], e[:lhs_batch])))
+    all(issorted, axes) || return nothing
+    contracted = (e[:lhs_contract], e[:rhs_contract])
+    [emit(b, :mul, (factor(b, x[k], contracted[k], axes[k], y) for k in 1:2)...)]
+end
+
+"Where the result has the axes of an operand that are not contracted."
+result_axes(x, contract, batch, first_free) =
+    [
+        k in batch ? findfirst(==(k), batch) - 1 :
+        first_free + count(j -> !(j in batch), filter(<(k), axes_except(aval(x), contract)))
+        for k in axes_except(aval(x), contract)
+    ]
+"The operand in the shape of the result, `axes` of which are its own."
+function factor(b, x, contract, axes, y)
+    x isa Literal && isscalar(x) && return x
+    kept = shape(x)[axes_except(aval(x), contract).+1]
+    isempty(contract) || (x = emit(b, :reshape, x; shape = kept, dims = nothing))
+    length(axes) == ndims(y) ? x : emit(b, :broadcast_in_dim, x; shape = y.shape, dims = axes)
 end
 
 # A product reads its operands fastest where the matrices of the batch lie

@@ -86,8 +86,9 @@ function partial_eval(op::Scan, eqn, known)
     hoisted, eqn, known = hoist_invariants(eqn, known)
     split, known = settled(partial_eval, eqn, known)
     known_consts, known_carry, known_xs = operand_parts(eqn.attrs, known)
-    # Constants and slices are there in any case.
-    free = vcat(trues(count(known_consts)), falses(count(known_carry)), trues(count(known_xs)))
+    # Constants and slices are there in any case, and counters are numbers known beforehand.
+    steps = [counter_step(eqn, k) for k in findall(known_carry)]
+    free = vcat(trues(count(known_consts)), map(!isnothing, steps), trues(count(known_xs)))
     split = compact_loop_residuals(split, free)
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     carries, ys = result_parts(eqn.attrs, eqn.outputs)
@@ -97,13 +98,18 @@ function partial_eval(op::Scan, eqn, known)
     early_inputs = vcat(early_consts, carry[known_carry], early_xs)
     residuals = split.known.outputs[end-split.residuals+1:end]
     source = Any[
-        residual_source(split.known.inputs, length(early_consts), count(known_carry), r)
-        for r in residuals
+        residual_source(split.known.inputs, length(early_consts), steps, r) for r in residuals
     ]
     stack = findall(isnothing, source)
     constant = findall(s -> s isa Int && s <= length(early_consts), source)
     slice = findall(s -> s isa Int && s > length(early_consts), source)
     stacks = Var[Var(stacked(eqn[:length], aval(residuals[r]))) for r in stack]
+    counted = Builder(Equation[], eqn.source)
+    slices = Atom[
+        k in eachindex(steps) .+ length(early_consts) ?
+        counter_values!(counted, eqn, early_inputs[k], steps[k-length(early_consts)]) :
+        early_inputs[k] for k in source[slice]
+    ]
 
     results = split.known.outputs[1:end-split.residuals]
     early_body = with(split.known; outputs = vcat(results, residuals[stack]))
@@ -122,13 +128,12 @@ function partial_eval(op::Scan, eqn, known)
     )
     late = Equation(op,
         vcat(Atom[early_inputs[source[k]] for k in constant], consts[.!known_consts],
-            carry[.!known_carry], Atom[early_inputs[source[k]] for k in slice], stacks,
-            xs[.!known_xs]),
+            carry[.!known_carry], slices, stacks, xs[.!known_xs]),
         vcat(carries[.!known_carry], ys[.!known_ys]),
         scan_attrs(eqn, late_body, length(constant) + unknown_consts, unknown_carry), eqn.source
     )
     needed(e) = isempty(e.outputs) ? Equation[] : [e]
-    vcat(hoisted, needed(early)), needed(late)
+    vcat(hoisted, needed(early), counted.equations), needed(late)
 end
 
 """
@@ -169,11 +174,32 @@ function partial_eval_saving(op::Scan, eqn, known, depth)
 end
 
 """
-The operand that a residual simply is (a constant or an xs of the known scan), or nothing: it must
-be stacked."""
-function residual_source(inputs, consts, carries, residual)
+The operand that a residual simply is (a constant, a counter or an xs of the known scan), or
+nothing: it must be stacked. `steps`: of each carry, where it counts."""
+function residual_source(inputs, consts, steps, residual)
     k = findfirst(v -> v === residual, inputs)
-    k === nothing || consts < k <= consts + carries ? nothing : k
+    k === nothing || get(steps, k - consts, 0) === nothing ? nothing : k
+end
+
+"What each trip adds to the carry `k`, if that begins at a number and is an integer that counts."
+function counter_step(eqn, k)
+    body = eqn[:body]
+    start, counter = eqn.inputs[eqn[:consts]+k], body.inputs[eqn[:consts]+k]
+    start isa Literal && start.value isa Integer && eqn[:length] isa Int || return nothing
+    j = findfirst(e -> e.outputs[1] === body.outputs[k], body.equations)
+    j !== nothing && name(body.equations[j].op) === :add || return nothing
+    x = body.equations[j].inputs
+    x[1] === counter && x[2] isa Literal ? x[2].value :
+    x[2] === counter && x[1] isa Literal ? x[1].value : nothing
+end
+
+"The values of a counter in all trips, in the order of the slices."
+function counter_values!(b, eqn, start, step)
+    last_ = eqn[:length] - 1
+    trips = emit(b, :iota; dtype = dtype_name(typeof(step)), shape = [last_ + 1], dim = 0)
+    eqn[:reverse] && (trips = emit(b, :sub, Literal(oftype(step, last_)), trips))
+    isone(step) || (trips = emit(b, :mul, trips, Literal(step)))
+    iszero(start.value) ? trips : emit(b, :add, trips, start)
 end
 
 """

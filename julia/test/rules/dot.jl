@@ -36,3 +36,28 @@ check_value(dot("bool[2]", "bool[2]", "bool[]", ([0], [0], none, none), "bool"),
     (x, y) -> (fill(true),), [true, true], [true, true])
 @test refuses(dot("f64[2,3]", "f64[2,4]", "f64[2,4]", matrix, "f64"))
 @test refuses(dot("f64[2,3]", "f64[3,4]", "f32[2,4]", matrix, "f64"))
+
+@testset "outer products are elementwise in kernels" begin
+    r = seeded("outer products")
+    contract(a, b, batch = ("[]", "[]")) = "lhs_contract=$a, rhs_contract=$b, " *
+        "lhs_batch=$(batch[1]), rhs_batch=$(batch[2]), dtype=f64, precision=none"
+    kernel(text) = JaxprAD.flatten_calls(program(text))
+    for (x, y, attrs, made) in (
+        ("f64[3]", "f64[4]", contract("[]", "[]"), "f64[3,4]"),
+        ("f64[3,1]", "f64[1,4]", contract("[1]", "[0]"), "f64[3,4]"),
+        ("f64[1,3]", "f64[4,1]", contract("[0]", "[1]"), "f64[3,4]"),
+        ("f64[]", "f64[4]", contract("[]", "[]"), "f64[4]"),
+        ("f64[2,3]", "f64[2,4]", contract("[]", "[]", ("[0]", "[0]")), "f64[2,3,4]"),
+        ("f64[3,2,1]", "f64[4,1,2]", contract("[2]", "[1]", ("[1]", "[2]")), "f64[2,3,4]"),
+        ("f64[2,3,4]", "f64[3,2,5]", contract("[]", "[]", ("[0,1]", "[1,0]")), "f64[2,3,4,5]"))
+        text = "(%0: $x, %1: $y) { %2: $made = dot_general %0 %1 {$attrs} return %2 }"
+        flat = kernel(text)
+        size(t) = Tuple(reverse(Int.(t.shape)))
+        inputs = Any[randn(r, size(JaxprAD.aval(v))...) for v in flat.inputs]
+        inputs = Any[ndims(v) == 0 ? fill(v[]) : v for v in inputs]
+        # Where the result has the axes of an operand in another order, it is none of elements.
+        kept = x in ("f64[3,2,1]", "f64[2,3,4]")
+        @test any(e -> name_of(e) === :dot_general, flat.equations) == kept
+        @test run(flat, inputs)[1] ≈ run(program(text), inputs)[1] rtol = 1e-15
+    end
+end

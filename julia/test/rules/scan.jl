@@ -55,3 +55,28 @@ end
 @test refuses("(%0: f64[], %1: f64[2]) {
   %2: f64[] = scan %0 %1 {length=3, reverse=false, consts=0, carry=1, unroll=1, body=(%0: f64[],
   %1: f64[]) { return %0 }} return %2 }")
+
+@testset "a counter is no residual, whatever it begins at and in which direction" begin
+    for reverse in (false, true), (start, step) in ((0, 1), (3, 1), (2, 4))
+        counted = """(%0: f64[], %1: f64[5]) {
+          %2: i64[], %3: f64[], %4: f64[5] = scan $start:i64 %0 %1 {length=5, reverse=$reverse,
+            consts=0, carry=2, unroll=1, body=(%0: i64[], %1: f64[], %2: f64[]) {
+            %3: i64[] = add %0 $step:i64
+            %4: f64[] = convert_element_type %0 {dtype=f64}
+            %5: f64[] = mul %4 %2
+            %6: f64[] = add %1 %5
+            return %3 %6 %6 }}
+          return %3 %4 }"""
+        l = linearize(program(counted))
+        @test all(in(l.known.inputs), l.known.outputs[3:end])
+        trips = start .+ step .* (0:4)
+        factors = reverse ? Base.reverse(trips) : trips
+        check(counted, fill(0.5), randn(r, 5);
+            reference = (c, xs) -> begin
+                sums = reverse ? Base.reverse(cumsum(Base.reverse(factors .* xs))) :
+                       cumsum(factors .* xs)
+                fill(c[] + sum(factors .* xs)), c[] .+ sums
+            end,
+            name = "a counter from $start by $step, reverse=$reverse")
+    end
+end
