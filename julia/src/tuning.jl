@@ -30,6 +30,8 @@ const MOST_CANDIDATES = 32
 
 # ---- residuals (passes/rematerialize.jl, pack_loop_residuals.jl)
 
+"The part of a residual up to which what it is computed from is kept in its place. Chosen."
+const SMALL_PART = 1 // 8
 "Elements from which on a residual is large. Smaller ones (8 KiB of f64) stay in the caches."
 const SMALL_RESIDUAL = 1024
 """
@@ -119,6 +121,11 @@ const LARGE_PRODUCT = 2_000_000
 The right operand's bytes up to which it stays in a cache (256 KiB) while the rows pass, so that
 nothing is gained from BLAS's packing it."""
 const TILED_BYTES = 1 << 18
+"""
+Bytes of a column up to which tiles are faster than BLAS, whose packing so few rows do not pay for:
+1.1 to 5.6 times as fast at 8 to 32 rows of 1000 to 3000, and at 128 of f32, not of f64 (OpenBLAS
+0.3.9 with AVX-512, one core)."""
+const THIN_PRODUCT = 512
 "Rows from which on it pays to rearrange the right operand for tiles."
 const REARRANGED_ROWS = 8
 """

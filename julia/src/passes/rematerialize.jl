@@ -4,8 +4,9 @@
     rematerialize(l::Linearized) -> Linearized
 
 The linearization whose linear part computes large residuals itself where that takes a few
-elementwise operations and movements of the inputs and results, which are there anyway. In one loop
-nest with what needs them they cost no memory at all."""
+elementwise operations and movements of the inputs and results, which are there anyway, and of what
+is much smaller, such as sums of rows. In one loop nest with what needs them they cost no memory at
+all."""
 function rematerialize(l::Linearized)
     p, m = l.known, length(l.known.outputs) - l.residuals
     producer = IdDict{Var,Equation}(v => e for e in p.equations for v in e.outputs)
@@ -53,15 +54,19 @@ function repeated(p::Program, atoms, again, needed)
     unique(vcat(Atom[a for a in atoms if !(a in again)], leaves)), equations
 end
 
-islarge(v::Var) = all(d -> d isa Int, shape(v)) && size_of(shape(v)) >= SMALL_RESIDUAL
+"Whether keeping `a` costs little beside `v`."
+ismuchsmaller(a::Var, v::Var) =
+    isstatic(shape(a)) && size_of(shape(a)) <= SMALL_PART * size_of(shape(v))
+islarge(v::Var) = isstatic(shape(v)) && size_of(shape(v)) >= SMALL_RESIDUAL
 
 """
-Whether computing `v` from what is at hand takes no more than `limit`, in additions an element,
-beyond the equations that are repeated already; if so, notes those that it takes."""
+Whether computing `v` from what is at hand or much smaller takes no more than `limit`, in additions
+an element, beyond the equations that are repeated already; if so, notes those that it takes."""
 function need_again!(needed, v::Var, producer, at_hand, limit)
     mine, total = VarSet(), 0
     function visit(a)
         (a isa Literal || a in at_hand || total > limit) && return
+        a === v || ismuchsmaller(a, v) && return
         e = get(producer, a, nothing)
         (e === nothing || !isrepeatable(e)) && return total = limit + 1
         e.outputs[1] in mine && return
