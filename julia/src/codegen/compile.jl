@@ -30,7 +30,8 @@ const STAGES = [
 """
 The definitions of a kernel's functions, the kernel itself last, and its workspace in bytes.
 `run(name, stage, x)` runs a stage."""
-kernel_code(p::Program, run = (name, stage, x) -> stage(x)) =
+kernel_code(p::Program) = kernel_code((name, stage, x) -> stage(x), p)
+kernel_code(run, p::Program) =
     foldl((x, (name, stage)) -> run(name, stage, x), STAGES; init = p)
 
 """

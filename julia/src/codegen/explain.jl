@@ -28,7 +28,7 @@ function explain(p::Program)
         name === :prepare && return run_passes(NATIVE_PASSES, x, run_pass)
         timed!(times, name, name === :lower ? q -> lower(q; notes = notes) : stage, x)
     end
-    definitions, workspace = kernel_code(p, run_stage)
+    definitions, workspace = kernel_code(run_stage, p)
     timed!(times, :machine_code, load, definitions;
         remark = _ -> counted(length(definitions), "function"))
     sprint() do io

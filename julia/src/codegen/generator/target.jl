@@ -2,8 +2,14 @@
 # Enzyme does (`enzyme/plain_functions.jl`).
 
 abstract type Target end
-"A kernel that XLA calls."
-struct KernelTarget <: Target end
+"A kernel that XLA calls, on a processor whose registers for vectors have so many bytes."
+struct KernelTarget <: Target
+    register::Int
+end
+KernelTarget() = KernelTarget(register_bytes(this_processor()))
+
+register_bytes(t::KernelTarget) = t.register
+register_bytes(::Target) = 32
 
 "Whether memory may hold one array after another, and a result take the place of an operand."
 reuses_memory(::Target) = true

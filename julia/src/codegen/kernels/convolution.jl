@@ -53,7 +53,8 @@ along_features(l) = isempty(l.space) || (l.made[3] == 1 && l.made[1] > 1)
 How to make products of it, and of which layout: the equation's, or one with the weights rearranged;
 nothing where no way suits."""
 function planned_products(s::Frame, e, T)
-    for plan_for in (tile_plan, image_plan), f in (e, with_made_together(s, e))
+    tiles(l, T) = tile_plan(l, T, register_bytes(s.generator.target))
+    for plan_for in (tiles, image_plan), f in (e, with_made_together(s, e))
         l = conv_layout(f)
         plan = isempty(l.space) ? nothing : plan_for(l, T)
         plan === nothing || return (plan = plan, layout = l, w = f.inputs[2])
@@ -64,7 +65,7 @@ end
 "The equation with the output features' neighbours together in the weights."
 function with_made_together(s::Frame, e)
     made, taken, space = e[:rhs_spec][1], e[:rhs_spec][2], e[:rhs_spec][3:end]
-    n, by_features = length(space), inner_of(conv_layout(e)) isa Routines.FeaturesInner
+    n, by_features = length(space), inner_of(conv_layout(e)) === Routines.FeaturesInner
     moved = virtual!(s, :transpose, e.inputs[2];
         perm = by_features ? vcat(space, taken, made) : vcat(taken, space, made))
     spec = by_features ? vcat(n + 1, n, 0:n-1) : vcat(n + 1, 0, 1:n)
@@ -90,11 +91,12 @@ struct TilePlan
     room::Int
 end
 
-inner_of(l) = l.batch[2] < l.features[2] ? Routines.BatchInner() : Routines.FeaturesInner()
+inner_of(l) = l.batch[2] < l.features[2] ? Routines.BatchInner : Routines.FeaturesInner
 
-function tile_plan(l, T)
+function tile_plan(l, T, register)
     T <: Union{Float32,Float64} && l.made[1] > 1 && l.made[2] == l.made[3] == 1 || return nothing
-    kind, window, a = inner_of(l), prod(Int[a.window for a in l.space]), l.space[1]
+    kind = inner_of(l){Routines.lane_count(T, l.made[1], register)}()
+    window, a = prod(Int[a.window for a in l.space]), l.space[1]
     # What each row of the result meets of the weights should stay in a cache, as in dot_general.
     met = window * l.made[1] * (kind isa Routines.FeaturesInner ? l.features[1] : 1)
     met * sizeof(T) <= TILED_BYTES || return nothing
@@ -105,13 +107,13 @@ function tile_plan(l, T)
     TilePlan(kind, block, reached(block))
 end
 
-parts(::Routines.FeaturesInner, l, T) = l.batch[1]
-parts(::Routines.BatchInner, l, T) = max(1, l.made[1] * sizeof(T) ÷ Routines.REGISTER)
+parts(::Routines.FeaturesInner, l) = l.batch[1]
+parts(::Routines.BatchInner{W}, l) where {W} = l.made[1] ÷ W
 
 function convolve!(p::TilePlan, s::Frame, m::Memory, from, weights, l)
     T = m.type.dtype
     last_ = p.inner isa Routines.FeaturesInner ? l.batch[1] : l.made[1]
-    in_chunks(s, l, parts(p.inner, l, T), p.room * sizeof(T)) do area, k, chunks
+    in_chunks(s, l, parts(p.inner, l), p.room * sizeof(T)) do area, k, chunks
         copy = local!(s.generator, Ptr{T}, :(convert($(Ptr{T}), $area)))
         start, stop = (local!(s.generator, Int, :($(÷)($(*)($last_, $i), $chunks)))
          for i in (k, :($k + 1)))

@@ -4,6 +4,8 @@
 "How the matrices of a product are multiplied, if not in loops."
 abstract type MatrixProduct end
 struct TileProduct <: MatrixProduct end
+"As tiles, of the transposed product: of few rows, whose right matrix has its rows together."
+struct TransposedTileProduct <: MatrixProduct end
 struct BlasProduct <: MatrixProduct end
 "One of the matrices is a vector."
 struct VectorProduct <: MatrixProduct end
@@ -29,9 +31,11 @@ function product_kind(s::Frame, e)
     min(m, n) == 1 && return isreal_ && k > 1 &&
            (m > 1 ? goes_by_rows(x, left, y, right) : n > 1 &&
             goes_by_rows(y, right, x, left)) ? VectorProduct() : nothing
-    isreal_ && n * k * sizeof(T) <= TILED_BYTES &&
-        (lies(y, right[2]) == 1 || m >= REARRANGED_ROWS) && return TileProduct()
-    m * n * k > SMALL_PRODUCT ? BlasProduct() : nothing
+    isreal_ && (min(m, n) * sizeof(T) <= THIN_PRODUCT || n * k * sizeof(T) <= TILED_BYTES) &&
+        lies(y, right[2]) == 1 && return TileProduct()
+    isreal_ && n * k * sizeof(T) <= TILED_BYTES && m >= REARRANGED_ROWS && return TileProduct()
+    m * n * k > SMALL_PRODUCT || return nothing
+    isreal_ && m * sizeof(T) <= THIN_PRODUCT && lies(y, right[3]) == 1 ? TransposedTileProduct() : BlasProduct()
 end
 
 """

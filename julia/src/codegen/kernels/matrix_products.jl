@@ -21,10 +21,15 @@ end
 # BLAS wants one of the axes to lie together; tiles want that of the right operand's free axes.
 suits(::BlasProduct, steps, side) = steps[2] == 1 || steps[3] == 1
 suits(::TileProduct, steps, side) = side === :left || steps[2] == 1
+suits(::TransposedTileProduct, steps, side) = side === :right || steps[2] == 1
 suits(::VectorProduct, steps, side) = true      # or else it is none
 # Where the left matrix is a vector, the result is the transpose of a product with it on the right.
 ordered(::MatrixProduct, a, b) = (a, b)
+ordered(::TransposedTileProduct, a, b) = (b, a)
 ordered(::VectorProduct, a, b) = a.extents[2] == 1 ? (b, a) : (a, b)
+"The distances of neighbouring rows and columns of an m × n product in the result."
+result_steps(::MatrixProduct, m, n) = (n, 1)
+result_steps(::TransposedTileProduct, m, n) = (1, m)
 # Bytes of each thread for what Fortran takes by reference.
 argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
@@ -71,7 +76,7 @@ function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixSt
     with_elements(s, UInt8, chunks * argument_bytes(kind)) do scratch
         function product!(item, from, count, arguments)
             at(m, place) = :($(m.pointer) + $place * $(sizeof(c.type.dtype)))
-            pc, pa, pb = (at(c, :($item * $(m * n) + $from * $n)),
+            pc, pa, pb = (at(c, :($item * $(m * n) + $from * $(result_steps(kind, m, n)[1]))),
                 at(a.memory, :($item * $(a.steps[1]) + $from * $(a.steps[2]))),
                 at(b.memory, :($item * $(b.steps[1]))))
             multiply_rows!(kind, g, pc, pa, pb, arguments, a, b, count)
@@ -89,11 +94,13 @@ function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixSt
     end
 end
 
-function multiply_rows!(::TileProduct, g, pc, pa, pb, arguments, a, b, count)
-    n, k = b.extents[2], a.extents[3]
+function multiply_rows!(kind::Union{TileProduct,TransposedTileProduct}, g, pc, pa, pb, arguments,
+    a, b, count)
+    n, k, steps = b.extents[2], a.extents[3], result_steps(kind, a.extents[2], b.extents[2])
+    lanes = Routines.lane_count(a.memory.type.dtype, n, register_bytes(g.target))
     product =
-        :($(Routines.TiledProduct)($count, $n, 1, $k, $(a.steps[2]), 0, $(a.steps[3]), 0,
-            $(b.steps[3]), $n))
+        :($(Routines.TiledProduct{lanes,steps[2]!=1})($count, $n, 1, $k, $(a.steps[2]), 0,
+            $(a.steps[3]), 0, $(b.steps[3]), $(steps...)))
     emit_code!(g, :($(Routines.multiply_tiles!)($pc, $pa, $pb, $product, false)))
 end
 

@@ -13,8 +13,8 @@ check_sizes(p::Program) =
 
 The code of a Program. It and each Program nested in it is planned (`plan/`), which gives stages; a
 stage is a loop nest (`nest/`) or an operation with code of its own (`kernels/`)."""
-function lower(p::Program; notes = NoNotes())
-    g = Generator(length(p.outputs); notes = notes)
+function lower(p::Program; target = KernelTarget(), notes = NoNotes())
+    g = Generator(length(p.outputs); target = target, notes = notes)
     g.types[WORKSPACE] = Ptr{UInt8}
     emit_code!(g, :($WORKSPACE = $(buffer_data)($UInt8, results, $(length(p.outputs) + 1))))
     inputs = Storage[operand!(g, v, k) for (k, v) in enumerate(p.inputs)]

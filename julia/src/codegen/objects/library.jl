@@ -29,7 +29,10 @@ symbols(f::CFunction) =
 
 A Program's kernel and the functions of C that call it, as an object file."""
 function write_library_object(p::Program, path::String, name::String, processor::Processor)
-    definitions, workspace = kernel_code(p)
+    target = KernelTarget(register_bytes(processor))
+    definitions, workspace = kernel_code(p) do name, stage, x
+        name === :lower ? lower(x; target = target) : stage(x)
+    end
     table = OutsideTable(Linker())
     code = Any[outside(d, table) for d in definitions]
     f = CFunction(name, string(definition_name(definitions[end])), map(aval, p.inputs),

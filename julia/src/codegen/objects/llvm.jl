@@ -13,19 +13,10 @@ struct NoObjectFile <: Exception
 end
 Base.showerror(io::IO, e::NoObjectFile) = print(io, e.reason)
 
-"libLLVM, as Julia has loaded it."
+"libLLVM, or why there is none to ask."
 function libllvm()
-    found = filter(path -> occursin(r"^libLLVM", basename(path)), dllist())
-    isempty(found) ? throw(NoObjectFile("this Julia has no libLLVM of its own")) :
-    dlopen(first(found))
-end
-
-"A text that LLVM gave, which is freed."
-function taken_text(llvm, message::Ptr{UInt8})
-    message == C_NULL && return ""
-    text = unsafe_string(message)
-    ccall(dlsym(llvm, :LLVMDisposeMessage), Cvoid, (Ptr{UInt8},), message)
-    text
+    llvm = loaded_llvm()
+    llvm === nothing ? throw(NoObjectFile("this Julia has no libLLVM of its own")) : llvm
 end
 
 function read_module(llvm, context, text::String)
@@ -67,14 +58,6 @@ function make_internal(llvm, whole, (first_of, next_of), exported)
         value = ccall(dlsym(llvm, next_of), Ptr{Cvoid}, (Ptr{Cvoid},), value)
     end
 end
-
-"What code is compiled for: a processor's name and features, in LLVM's words."
-struct Processor
-    name::String
-    features::String
-end
-this_processor(llvm = libllvm()) = Processor(ccall(:jl_get_cpu_name, Ref{String}, ()),
-    taken_text(llvm, ccall(dlsym(llvm, :LLVMGetHostCPUFeatures), Ptr{UInt8}, ())))
 
 "Code for a processor of this kind, to be loaded anywhere."
 function target_machine(llvm, processor::Processor)

@@ -7,13 +7,13 @@
 "What lies innermost in the copy of x."
 abstract type Inner end
 """
-The features, of one item of the batch at a time: rows of the product are places
-along the last axis."""
-struct FeaturesInner <: Inner end
+The features, of one item of the batch at a time: rows of the product are places along the last
+axis. `W` lanes in a register, here and below."""
+struct FeaturesInner{W} <: Inner end
 """
 The batch, of one feature at a time: rows of the product are items of it. So it is best for the
 derivative by w."""
-struct BatchInner <: Inner end
+struct BatchInner{W} <: Inner end
 
 # (count, step in x) of what is inner; (count, steps in x, w and y) of the items that
 # are copied one by one.
@@ -78,7 +78,8 @@ const ONCE = (1, 0, 0)
 """
 The product along the last axes, and the turns, over places and over positions in the window, in
 which it is made."""
-@inline function tiled_product(kind::FeaturesInner, l::Layout, space, columns)
+@inline function tiled_product(kind::FeaturesInner{W}, l::Layout, space,
+    columns) where {W}
     a, steps, features, w_features = (last(space), copy_steps(space, l.features[1]), l.features[1],
         l.features[3])
     places, windows = turns(space, steps, l)
@@ -88,18 +89,19 @@ which it is made."""
         joined ?
         (a.window * features, before_last(windows),
             but_two(windows)) : (features, last(windows), but_last(windows))
-    product = TiledProduct(a.places, columns, segments, run, a.stride * last(steps), a_segment, 1,
-        b_segment, w_features, a.y_step)
+    product = TiledProduct{W}(a.places, columns, segments, run, a.stride * last(steps), a_segment,
+        1, b_segment, w_features, a.y_step)
     product, but_last(places), others
 end
-@inline function tiled_product(kind::BatchInner, l::Layout, space, columns)
+@inline function tiled_product(kind::BatchInner{W}, l::Layout, space,
+    columns) where {W}
     a, steps, (batch, _, y_batch) = last(space), copy_steps(space, l.batch[1]), l.batch
     places, windows = turns(space, steps, l)
     # Batches of neighbouring places follow each other.
     joined = a.stride == 1 && a.y_step == batch * y_batch
     rows, others = joined ? (a.places * batch, but_last(places)) : (batch, places)
     segments, a_segment, b_segment = before_last(windows)
-    product = TiledProduct(rows, columns, segments, a.window, 1, a_segment,
+    product = TiledProduct{W}(rows, columns, segments, a.window, 1, a_segment,
         a.dilation * last(steps), b_segment, last(l.w_space), y_batch)
     product, others, but_two(windows)
 end

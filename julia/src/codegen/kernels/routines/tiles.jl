@@ -16,15 +16,18 @@ const Lanes{W,T} = NTuple{W,VecElement{T}}
         ($V, $V, $V), x, y, z))
 end
 
-# Bytes of a register, of which 12 hold results at a time: as many as AVX2 has,
-# without those for operands.
+# Bytes of a register where a vector is multiplied, which waits for memory. Tiles take what the
+# processor has; 12 registers hold results at a time: all of AVX2's but those for operands.
 const REGISTER = 32
+# Bytes of B that stay in a cache while the rows pass.
+const CACHED = 1 << 18
 
 """
-C = A B, or C + A B, with C[i, j] at i · c_row + j, and the sum over s of `segments` and t of `run`:
-A[i, (s, t)] is at i · a_row + s · a_segment + t · a_step, B[(s, t), j] at s · b_segment + t ·
-b_step + j."""
-struct TiledProduct
+C = A B, or C + A B, with C[i, j] at i · c_row + j · c_column, and the sum over s of `segments` and
+t of `run`: A[i, (s, t)] is at i · a_row + s · a_segment + t · a_step, B[(s, t), j] at s · b_segment
++ t · b_step + j. `W` columns, of which there are at least as many, go in a register; `Apart` says
+that `c_column` is not 1."""
+struct TiledProduct{W,Apart}
     rows::Int
     columns::Int
     segments::Int
@@ -35,82 +38,99 @@ struct TiledProduct
     b_segment::Int
     b_step::Int
     c_row::Int
+    c_column::Int
 end
+TiledProduct{W}(numbers...) where {W} = TiledProduct{W,false}(numbers..., 1)
+@inline part_of(p::P, rows, run) where {P<:TiledProduct} =
+    P(rows, p.columns, p.segments, run, p.a_row, p.a_segment, p.a_step, p.b_segment, p.b_step,
+        p.c_row, p.c_column)
 
-"""
-At least two columns are needed: along them the lanes lie. So many rows at a time as stay in a cache
-while the columns pass."""
+"The lanes of a product with so many columns, of which it has two or more."
+lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns))
+
+"Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew."
 @noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,
     add::Bool) where {T}
-    full, block, i = (REGISTER ÷ sizeof(T),
-        24 * max(1, quotient(1 << 16, 24 * sizeof(T) * max(1, p.segments * p.run))), 0)
+    most = p.segments == 1 ? max(16, quotient(CACHED, p.columns * sizeof(T))) : p.run
+    multiply_blocks!(c, a, b, part_of(p, p.rows, min(most, p.run)), add)
+    t = most
+    while t < p.run
+        multiply_blocks!(c, a + t * p.a_step * sizeof(T), b + t * p.b_step * sizeof(T),
+            part_of(p, p.rows, min(most, p.run - t)), true)
+        t += most
+    end
+end
+"So many rows at a time as stay in a cache while the columns pass."
+@noinline function multiply_blocks!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,
+    add::Bool) where {T}
+    block = 24 * max(1, quotient(1 << 16, 24 * sizeof(T) * max(1, p.segments * p.run)))
+    i = 0
     while i < p.rows
-        c_now, a_now, q = (c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T),
-            with_rows(p, min(block, p.rows - i)))
-        q.columns >= full ? multiply_columns!(c_now, a_now, b, q, add, Val(full)) :
-        q.columns >= 4 ? multiply_four_columns!(c_now, a_now, b, q, add) :
-        multiply_two_columns!(c_now, a_now, b, q, add)
+        multiply_columns!(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b,
+            part_of(p, min(block, p.rows - i), p.run), add)
         i += block
     end
 end
-with_rows(p::TiledProduct, n) =
-    TiledProduct(n, p.columns, p.segments, p.run, p.a_row, p.a_segment, p.a_step, p.b_segment,
-        p.b_step, p.c_row)
 
 # What one function calls for several widths or heights has a name for each: in an object file
 # (`codegen/objects/`) functions are told apart by their names.
 
-@noinline multiply_four_columns!(c, a, b, p, add) = multiply_columns!(c, a, b, p, add, Val(4))
-@noinline multiply_two_columns!(c, a, b, p, add) = multiply_columns!(c, a, b, p, add, Val(2))
-
 # Columns go in groups of one to three registers. The last one ends with the last column, and may
 # share columns with the one before: a tile is read before it is written.
-@inline function multiply_columns!(c, a, b, p::TiledProduct, add, w::Val{W}) where {W}
+@inline function multiply_columns!(c, a, b, p::TiledProduct{W}, add) where {W}
     j, n, last_ = 0, p.columns, p.columns - W
     while j < n
         if n - j == W
-            multiply_rows_of_one!(c, a, b, p, add, w, (j,), Val(8))
+            multiply_rows_of_one!(c, a, b, p, add, (j,), Val(8))
             j += W
         elseif 2W < n - j <= 3W
-            multiply_rows_of_three!(c, a, b, p, add, w, (j, j + W, last_), Val(4))
+            multiply_rows_of_three!(c, a, b, p, add, (j, j + W, last_), Val(4))
             j += 3W
         else
-            multiply_rows_of_two!(c, a, b, p, add, w, (j, min(j + W, last_)), Val(6))
+            multiply_rows_of_two!(c, a, b, p, add, (j, min(j + W, last_)), Val(6))
             j += 2W
         end
     end
 end
 
 for name in (:multiply_rows_of_one!, :multiply_rows_of_two!, :multiply_rows_of_three!)
-    @eval @noinline $name(c, a, b, p::TiledProduct, add, w, at, most) =
-        multiply_rows!(c, a, b, p, add, w, at, most)
+    @eval @noinline $name(c, a, b, p::TiledProduct, add, at, most) =
+        multiply_rows!(c, a, b, p, add, at, most)
 end
-@inline function multiply_rows!(c, a, b, p::TiledProduct, add, w, at, most::Val{R}) where {R}
-    i = multiply_rows_by!(c, a, b, p, add, w, at, 0, most)
-    i = R > 4 ? multiply_rows_by!(c, a, b, p, add, w, at, i, Val(4)) : i
-    i = multiply_rows_by!(c, a, b, p, add, w, at, i, Val(2))
-    multiply_rows_by!(c, a, b, p, add, w, at, i, Val(1))
+@inline function multiply_rows!(c, a, b, p::TiledProduct, add, at, most::Val{R}) where {R}
+    i = multiply_rows_by!(c, a, b, p, add, at, 0, most)
+    i = R > 4 ? multiply_rows_by!(c, a, b, p, add, at, i, Val(4)) : i
+    i = multiply_rows_by!(c, a, b, p, add, at, i, Val(2))
+    multiply_rows_by!(c, a, b, p, add, at, i, Val(1))
     nothing
 end
-@inline function multiply_rows_by!(c::Ptr{T}, a::Ptr{T}, b, p::TiledProduct, add, w, at, i,
+@inline function multiply_rows_by!(c::Ptr{T}, a::Ptr{T}, b, p::TiledProduct, add, at, i,
     rows::Val{R}) where {T,R}
     while i + R <= p.rows
-        tile!(rows)(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, w,
-            at, rows)
+        tile!(rows)(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, at, rows)
         i += R
     end
     i
 end
 
+# A register's columns in C, side by side or apart.
+@inline load_columns(::Type{V}, c, i, p::TiledProduct{W,false}, columns) where {V,W} =
+    load(V, c, i * p.c_row + columns)
+@inline save_columns!(c, x, i, p::TiledProduct{W,false}, columns) where {W} =
+    save!(c, x, i * p.c_row + columns)
+@inline load_columns(::Type{V}, c, i, p::TiledProduct{W,true}, columns) where {V,W} =
+    ntuple(l -> VecElement(at(c, i * p.c_row + (columns + l - 1) * p.c_column)), Val(W))
+@inline save_columns!(c, x, i, p::TiledProduct{W,true}, columns) where {W} =
+    ntuple(l -> put!(c, x[l].value, i * p.c_row + (columns + l - 1) * p.c_column), Val(W))
+
 """
 `R` rows, and the columns of a register each from `columns` on. Every sum is a
 variable of its own."""
-@generated function multiply_tile!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct, add::Bool,
-    ::Val{W}, columns::NTuple{N,Int}, ::Val{R}) where {T,W,N,R}
+@generated function multiply_tile!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct{W}, add::Bool,
+    columns::NTuple{N,Int}, ::Val{R}) where {T,W,N,R}
     V, S = Lanes{W,T}, sizeof(T)
     total(i, j) = Symbol(:total, i, :_, j)
     each(f) = Expr(:block, (f(i, j) for i in 1:R for j in 1:N)...)
-    place(i, j) = :($(i - 1) * p.c_row + columns[$j])
     row(j) = Symbol(:row, j)
     step = quote
         $((:($(row(j)) = load($V, b_now, columns[$j])) for j in 1:N)...)
@@ -132,7 +152,8 @@ variable of its own."""
         $(Expr(:meta, :inline))
         $(each(
             (i, j) ->
-                :($(total(i, j)) = add ? load($V, c, $(place(i, j))) : lanes($V, zero($T)))
+                :($(total(i, j)) =
+                    add ? load_columns($V, c, $(i - 1), p, columns[$j]) : lanes($V, zero($T)))
         ))
         for s in 0:p.segments-1
             a_now, b_now = a + s * p.a_segment * $S, b + s * p.b_segment * $S
@@ -141,14 +162,14 @@ variable of its own."""
                 a_now, b_now = a_now + p.a_step * $S, b_now + p.b_step * $S
             end
         end
-        $(each((i, j) -> :(save!(c, $(total(i, j)), $(place(i, j))))))
+        $(each((i, j) -> :(save_columns!(c, $(total(i, j)), $(i - 1), p, columns[$j]))))
         nothing
     end
 end
 
 for rows in (1, 2, 4, 6, 8)
     name = Symbol(:multiply_tile_of_, rows, :!)
-    @eval @noinline $name(c, a, b, p, add, w, columns, rows) =
-        multiply_tile!(c, a, b, p, add, w, columns, rows)
+    @eval @noinline $name(c, a, b, p, add, columns, rows) =
+        multiply_tile!(c, a, b, p, add, columns, rows)
     @eval tile!(::Val{$rows}) = $name
 end
