@@ -4,22 +4,24 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-julia test-python test-oldest demo bench zoo docs lint clean
+.PHONY: help setup test test-julia test-python test-oldest demo bench bench-polybench zoo docs lint clean
 
 BIN := .venv/bin
 # The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
 PYTHON ?= $(shell .ci/pythons | head -1)
 OLDEST := 3.11
 OLDEST_PYTHON ?= $(shell .ci/pythons $(OLDEST))
-# What depends on JAX: all tests but those of Julia, of kernels, of comparisons and of the command line.
-OLDEST_TESTS := tests/frontend tests/transformations tests/engines tests/programs tests/derivatives tests/api \
-	tests/checkout/test_conformance.py
+# What depends on JAX: all tests but those of Julia, of kernels and libraries, of comparisons and of the command
+# line. Of the derivatives each primitive once; what Julia makes of Programs is the same.
+OLDEST_TESTS := tests/frontend tests/transformations tests/engines tests/programs \
+	tests/derivatives/test_cases.py tests/derivatives/test_activity.py \
+	$(filter-out tests/api/test_library%,$(wildcard tests/api/test_*.py)) tests/checkout/test_conformance.py
 # Processes that run tests side by side; each has a Julia of its own.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)
 
 help:
-	@echo "make setup | test | demo | bench | zoo | docs | lint | clean"
+	@echo "make setup | test | demo | bench | bench-polybench | zoo | docs | lint | clean"
 
 setup: .venv/image.stamp
 
@@ -89,6 +91,10 @@ demo: .venv/julia.stamp
 # Some twenty minutes, most of which JAX spends on the unrolled loop of 1000; docs/benchmarks.md comes from it.
 bench: .venv/image.stamp
 	$(BIN)/pybridge bench --json benchmarks/results/$$(date +%F).json --docs
+
+# Other people's programs, in sizes of which JAX needs minutes for some; docs/polybench.md comes from it.
+bench-polybench: .venv/image.stamp
+	$(BIN)/pybridge bench --suite polybench --json benchmarks/results/polybench-$$(date +%F).json --docs
 
 # Other people's packages, in environments of their own; docs/zoo.md comes from it. Goes on where it was interrupted.
 zoo: .venv/image.stamp

@@ -10,12 +10,12 @@ from rich.console import Console
 
 from pybridge.errors import PyBridgeError, UnknownOption
 
-from . import page, picture, report, rows, runner
+from . import page, picture, report, runner
 from .results import Results
+from .suites import SUITES, Suite
 
 _ROOT = Path(__file__).resolve().parent.parent
 _WIDTH = 190  # where the output is no terminal
-_PICTURE = "benchmarks.png"
 
 
 app = typer.Typer(add_completion=False)
@@ -26,6 +26,7 @@ def bench(
     names: Annotated[
         list[str] | None, typer.Argument(help="Names or their beginnings; all by default.")
     ] = None,
+    suite: Annotated[str, typer.Option(help=f"Of what: {', '.join(SUITES)}.")] = "rows",
     threads: Annotated[str, typer.Option(help="Numbers with commas between.")] = "1,2",
     quick: Annotated[
         bool, typer.Option("--quick", help="Small sizes: whether it works, not how fast.")
@@ -34,47 +35,54 @@ def bench(
     json: Annotated[Path | None, typer.Option(help="Write the numbers to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
     docs: Annotated[
-        bool, typer.Option("--docs", help="Write docs/benchmarks.md and README's table.")
+        bool, typer.Option("--docs", help="Write the page in docs/ and, of rows, README's table.")
     ] = False,
     load: Annotated[Path | None, typer.Option(help="Show the numbers of this file; measure nothing.")] = None,
 ) -> None:
     """Measure pybridge's native kernels beside JAX. Status 1 if a row misses what is required of it."""
     try:
-        _bench(names or [], threads, quick, show_rows, json, plot, docs, load)
+        _bench(_suite(suite), names or [], threads, quick, show_rows, json, plot, docs, load)
     except PyBridgeError as error:
         Console(stderr=True).print(f"[red]{type(error).__name__}:[/] {error}")
         raise typer.Exit(2 if isinstance(error, UnknownOption) else 1) from None
 
 
-def _bench(names, threads, quick, show_rows, json, plot, docs, load) -> None:
+def _bench(suite, names, threads, quick, show_rows, json, plot, docs, load) -> None:
     if show_rows:
-        for case in rows.CASES:
+        for case in suite.cases:
             typer.echo(f"{case.name:22} {case.title}")
         return
     if load is not None:
         measured = Results.load(load)
     else:
-        chosen = _chosen(rows.CASES, names)
+        chosen = _chosen(suite.cases, names)
         with Console(stderr=True).status("measuring") as status:
             measured = runner.run(
                 chosen, _counts(threads), quick, lambda doing: status.update(f"measuring {doing}")
             )
     console = Console()
     (console if console.is_terminal else Console(width=_WIDTH)).print(report.table(measured))
-    for path in _written(measured, json, plot, docs):
+    for path in _written(suite, measured, json, plot, docs):
         typer.echo(f"wrote {path}")
     raise typer.Exit(0 if report.passed(measured) else 1)
 
 
-def _written(measured, json: Path | None, plot: Path | None, docs: bool):
+def _written(suite: Suite, measured, json: Path | None, plot: Path | None, docs: bool):
     if json is not None:
         measured.save(json)
         yield json
-    for path in filter(None, (plot, _ROOT / "docs" / _PICTURE if docs else None)):
+    shown = f"{suite.page}.png"
+    for path in filter(None, (plot, _ROOT / "docs" / shown if docs else None)):
         picture.save(measured, path)
         yield path
     if docs:
-        yield from page.write(measured, _ROOT, _PICTURE)
+        yield from page.write(suite, measured, _ROOT, shown)
+
+
+def _suite(name: str) -> Suite:
+    if name not in SUITES:
+        raise UnknownOption(f"there is no suite {name!r}; there are {', '.join(SUITES)}")
+    return SUITES[name]
 
 
 def _chosen(cases, names: list[str]) -> list:

@@ -23,7 +23,7 @@ def main(row: str, side: str, *options: str) -> None:
     if side == "jax":
         # What is never called need not be loaded: a user of plain JAX has no pybridge.
         pb.bridge = lambda f, **_: f
-    from .rows import named
+    from .suites import named
 
     case = named(row)
     assert case.make is not None

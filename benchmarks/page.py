@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, and the short table in the README, from results."""
+"""The page of a suite in docs/, and the short table in the README, from results."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from .claims import claims
 from .report import NONE, Line, environment, failures, figure, lines, seconds, size
 from .results import Measured, Results
 from .runner import FLAG
+from .suites import Suite
 
 _BEGIN, _END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
 _MARK = {True: "yes", False: "**no**", None: ""}
-_INTRODUCTION = """\
+_BENCHMARKS = """\
 # Benchmarks
 
 `make bench`, or `pybridge bench` in a checkout, measures everything on this page and writes it. Each row
@@ -36,11 +37,27 @@ required is less than its time, memory does not let any derivative get there. *E
 float64, relative to the largest element. *Memory* is that of results and temporary buffers by
 `compiled.memory_analysis()`; the workspace of a native kernel is in it.
 """
+_POLYBENCH = """\
+# Polybench
+
+`make bench-polybench`, or `pybridge bench --suite polybench` in a checkout, measures everything on this page
+and writes it. These are the programs of Polybench 4.2 and NPBench that have a gradient, in JAX as their
+users write it: stencils by slices of whole arrays, linear algebra by loops with indexed updates, products,
+networks (`benchmarks/polybench`). Measured is the gradient of the sum of a program's results by its main
+input, at Polybench's and NPBench's small and medium sizes; the multilayer perceptron is smaller than
+NPBench's in its first layer at the small size. Gram-Schmidt has more rows than columns, unlike Polybench's,
+which leaves its last columns no direction. Where results are probabilities, whose sum is one, their squares
+are summed. How it is measured, and what the columns are, is said in [benchmarks](benchmarks.md): the rival
+is the faster of JAX as it comes and with
+
+    XLA_FLAGS={flag}
+"""
+_INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH}
 
 
-def page(results: Results, picture: str) -> str:
+def page(suite: Suite, results: Results, picture: str) -> str:
     parts = [
-        _INTRODUCTION.format(flag=FLAG),
+        _INTRODUCTIONS[suite.page].format(flag=FLAG),
         f"![times as fast]({picture})\n",
         environment(results) + ".\n",
         *(f"{note}\n" for note in results.notes),
@@ -131,11 +148,13 @@ def replace_short_table(text: str, results: Results) -> str:
     return f"{before}{begin}\n{short_table(results)}{end}{after}" if begin and end else text
 
 
-def write(results: Results, root: Path, picture: str) -> Iterator[Path]:
-    """Writes the page and the README's table, and says which files these are."""
-    target, readme = root / "docs" / "benchmarks.md", root / "README.md"
-    target.write_text(page(results, picture), encoding="utf-8")
+def write(suite: Suite, results: Results, root: Path, picture: str) -> Iterator[Path]:
+    """Writes the page and, of the rows that it shows, the README's table; says which files these are."""
+    target, readme = root / "docs" / f"{suite.page}.md", root / "README.md"
+    target.write_text(page(suite, results, picture), encoding="utf-8")
     yield target
+    if suite.page != "benchmarks":
+        return
     old = readme.read_text(encoding="utf-8")
     new = replace_short_table(old, results)
     if new != old:

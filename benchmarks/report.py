@@ -14,7 +14,7 @@ from rich.text import Text
 from .case import Case, Requirement
 from .claims import claims
 from .results import Measured, Results, Side
-from .rows import CASES
+from .suites import cases
 
 NONE = "-"
 _MARKS = {True: ("met", "green"), False: ("not met", "bold red"), None: ("", "dim")}
@@ -50,7 +50,7 @@ class Line:
 
 def lines(results: Results) -> Iterator[Line]:
     """In the order of the table."""
-    for case in CASES:
+    for case in cases():
         for row in results.of(case.name):
             for rival in case.rivals:
                 required = None if results.quick else _required(case, rival, row.threads)

@@ -26,7 +26,7 @@ def limit_threads(count: int) -> None:
 
 def answer(row: str | None, threads: int, quick: bool, cold: str | None) -> dict[str, Any]:
     from . import measure
-    from .rows import named
+    from .suites import named
 
     if row is None:
         return {"julia_start": measure.start_julia(), "machine": measure.machine()}

@@ -17,7 +17,3 @@ CASES: tuple[Case, ...] = (
     *adbench.CASES,
     *training.CASES,
 )
-
-
-def named(name: str) -> Case:
-    return next(case for case in CASES if case.name == name)

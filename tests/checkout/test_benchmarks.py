@@ -17,15 +17,19 @@ from benchmarks.claims import claims
 from benchmarks.command import app
 from benchmarks.measure import cold, error, measure
 from benchmarks.page import page, replace_short_table
+from benchmarks.polybench import KERNELS
 from benchmarks.report import lines, passed, table
 from benchmarks.results import Measured, Results, Side
-from benchmarks.rows import CASES
+from benchmarks.suites import SUITES, cases
 
 MACHINE = {"date": "2026-01-01", "processor": "some, 2 cores"}
+CASES = tuple(cases())
 
 
 def _parameters() -> list:
-    return [pytest.param(case, id=case.name) for case in CASES if case.make]
+    """At the small size a program of the family is what it is at the medium one."""
+    medium = {f"{kernel.name}-medium" for kernel in KERNELS}
+    return [pytest.param(case, id=case.name) for case in CASES if case.make and case.name not in medium]
 
 
 @pytest.mark.parametrize("case", _parameters())
@@ -157,7 +161,7 @@ def test_results_come_back_from_json(tmp_path):
 def test_page_and_picture_show_every_row_and_say_what_failed(tmp_path):
     dead = made("scan-4", None, 1.0, ours=Side(failure="status -11"), agrees=False)
     results = Results(MACHINE, False, (made("scan-60", 0.001, 0.05, reference_memory=7), dead))
-    text = page(results, "picture.png")
+    text = page(SUITES["rows"], results, "picture.png")
     assert "| scan with 60 scalar leaves, 614 steps | `jax.grad` | 1 ms | 50 ms | 50 | 20 | yes |" in text
     assert "(**more**)" in text
     assert "status -11" in text and "| 3 | **no** |" in text
