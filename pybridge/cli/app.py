@@ -141,8 +141,10 @@ def show(
     debug: Debug = False,
 ) -> None:
     """Print a function's Program, or that of a derivative: `grad` are the two that `jax.grad` runs."""
-    with _errors(debug):
-        example = _example(function, arguments, seed, static_argnums, static_argnames)
+    with (
+        _errors(debug),
+        _example(function, arguments, seed, static_argnums, static_argnames) as example,
+    ):
         for made in _derivatives(example.program(), derivative):
             shown = made.optimize() if optimize else made
             typer.echo(_plan(shown) if plan else str(shown), nl=False)
@@ -167,10 +169,12 @@ def compare(
     debug: Debug = False,
 ) -> None:
     """Run every engine on a function. Status 1 if one disagrees, or one named by --engines fails."""
-    with _errors(debug):
+    with (
+        _errors(debug),
+        _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
+    ):
         from ..comparison import compare as run
 
-        f, args, static = _example(function, arguments, seed, static_argnums, static_argnames)
         named = _words(engines) if engines else None
         with Console(stderr=True).status("comparing") as status:
             result = run(
@@ -219,8 +223,10 @@ def export(
 
     Neither needs pybridge or Julia.
     """
-    with _errors(debug):
-        example = _example(function, arguments, seed, static_argnums, static_argnames)
+    with (
+        _errors(debug),
+        _example(function, arguments, seed, static_argnums, static_argnames) as example,
+    ):
         if library is not None:
             _write_library(example, library, functions, output or Path(), argnums, processor)
             return
@@ -280,13 +286,15 @@ class _Example(NamedTuple):
         return trace(self.function, **self.static)(*self.arguments)
 
 
+@contextlib.contextmanager
 def _example(
     function: str, arguments: list[str] | None, seed: int, argnums: str | None, argnames: str | None
-) -> _Example:
-    """Of a command's arguments and options."""
+) -> Iterator[_Example]:
+    """Of a command's arguments and options; in the context JAX has the dtypes that they ask for."""
     from .arguments import example_arguments
 
-    return _Example(*example_arguments(function, arguments or [], seed), _static(argnums, argnames))
+    with example_arguments(function, arguments or [], seed) as (f, args):
+        yield _Example(f, args, _static(argnums, argnames))
 
 
 def _static(argnums: str | None, argnames: str | None) -> _Static:

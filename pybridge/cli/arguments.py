@@ -3,19 +3,19 @@
 A function is `module:function` or `path/to/file.py:function`. Its arguments are, in this order of preference,
 
 - given on the command line, each as a type (`f32[32,64]` for seeded normal random numbers, `f32[64]:0.5..2`
-  for uniform ones
-  between bounds, `i32[10]:0..5`), as a number (`1.5`, `3`, `-2`), or as a file (`@x.npy`);
+  for uniform ones between bounds, `i32[10]:0..5`), as a number (`1.5`, `3`, `-2`), or as a file (`@x.npy`);
 - the function's attribute `example_args`, a tuple or a function without arguments that returns one;
 - what the module's function `example_args(name)` returns for the function's name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +26,8 @@ from ..errors import ArgumentError, UnknownOption
 from ..ir.numerals import DTYPES, INTEGERS
 
 _TYPE = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<shape>[\d,\s]*)\](?::(?P<low>[^.]\S*?)\.\.(?P<high>\S+))?")
+
+_WIDE = [np.dtype(name) for name in ("float64", "complex128", "int64", "uint64")]
 
 
 def load_function(name: str) -> tuple[Callable, ModuleType]:
@@ -44,17 +46,38 @@ def load_function(name: str) -> tuple[Callable, ModuleType]:
     return found, module
 
 
-def example_arguments(name: str, specs: Sequence[str], seed: int) -> tuple[Callable, tuple]:
-    """The function and arguments for it, by the rules above."""
-    f, module = load_function(name)
-    if specs:
-        return f, tuple(argument(spec, np.random.default_rng([seed, i])) for i, spec in enumerate(specs))
+@contextlib.contextmanager
+def example_arguments(name: str, specs: Sequence[str], seed: int) -> Iterator[tuple[Callable, tuple]]:
+    """The function and arguments for it, by the rules above.
+
+    Within the context JAX has 64-bit types if a word asks for one of them, whatever the file says, and for
+    the file itself, so that what it makes when it is loaded has them too. Otherwise the file says.
+    """
+    args = tuple(argument(spec, np.random.default_rng([seed, i])) for i, spec in enumerate(specs))
+    with _wide_types() if any(map(_is_wide, args)) else contextlib.nullcontext():
+        f, module = load_function(name)
+        yield f, args if specs else _offered(name, f, module)
+
+
+def _is_wide(x: Any) -> bool:
+    """Whether it is an array that JAX would make narrower; numbers of Python have no width."""
+    return isinstance(x, np.ndarray) and x.dtype in _WIDE
+
+
+def _wide_types() -> contextlib.AbstractContextManager:
+    import jax
+
+    return jax.enable_x64(True)
+
+
+def _offered(name: str, f: Callable, module: ModuleType) -> tuple:
+    """The arguments that come with the function."""
     given = getattr(f, "example_args", None)
     if given is not None:
-        return f, tuple(given() if callable(given) else given)
+        return tuple(given() if callable(given) else given)
     offer = getattr(module, "example_args", None)
     if callable(offer):
-        return f, tuple(offer(name.rpartition(":")[2]))
+        return tuple(offer(name.rpartition(":")[2]))
     raise UnknownOption(
         f"no arguments for {name}: give types such as f32[32,64], or give the function an attribute "
         "`example_args` or its module a function `example_args(name)`"

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import jax.export
 import numpy as np
@@ -12,6 +16,8 @@ from typer.testing import CliRunner
 import pybridge as pb
 from pybridge.cli.app import app
 from pybridge.cli.arguments import argument
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 MODULE = """
 import jax.numpy as jnp
@@ -23,6 +29,11 @@ def f(x, a):
 
 def g(x):
     return jnp.exp(x)
+
+table = jnp.linspace(0, 1, 3)
+
+def tabled(x):
+    return x * table
 
 g.example_args = lambda: (np.ones(3, np.float32),)
 
@@ -81,6 +92,35 @@ def test_arguments_come_from_the_function_or_its_module(run):
     assert "%0: f32[2,3], %1: f32[]" in run("show", "functions.py:f").stdout
     assert "f32[5]" in run("show", "functions.py:g", "f32[5]").stdout
     assert "%0: f32[]" in run("show", "functions.py:g", "-2.5").stdout
+
+
+@pytest.mark.parametrize(("asked", "used"), [("f64[3]", "f64"), ("c128[3]", "c128"), ("f32[3]", "f32")])
+def test_the_dtype_that_is_asked_for_is_used(run, tmp_path, asked, used):
+    assert f"%0: {used}[3]" in run("show", "functions.py:g", asked).stdout
+    compared = run("compare", "functions.py:g", asked, "--engines", "transpose", "--repeats", "0")
+    assert compared.exit_code == 0 and f"g({used}[3])" in compared.stdout
+    assert run("export", "functions.py:g", asked, "--platforms", "cpu", "-o", "g.bin").exit_code == 0
+    exported = jax.export.deserialize(bytearray((tmp_path / "g.bin").read_bytes()))
+    assert exported.in_avals[0].dtype == argument(asked, np.random.default_rng(0)).dtype
+    assert not jax.config.jax_enable_x64
+
+
+def test_arrays_that_a_file_makes_are_as_wide_as_the_arguments(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(3))
+    for asked in ("f64[3]", "@x.npy"):
+        assert "f32" not in run("show", "functions.py:tabled", asked).stdout
+
+
+def test_a_file_chooses_64_bits_for_itself(run, tmp_path):
+    """In a process of its own, since the setting is the whole process's."""
+    chosen = "import jax\njax.config.update('jax_enable_x64', True)\n" + MODULE
+    (tmp_path / "wide.py").write_text(chosen)
+
+    def show(spec):
+        words = [sys.executable, "-m", "pybridge", "show", "wide.py:g", spec]
+        return subprocess.run(words, capture_output=True, text=True, check=True, env=ENVIRONMENT).stdout
+
+    assert "%0: f64[]" in show("2.0") and "%0: f32[3]" in show("f32[3]")
 
 
 @pytest.mark.parametrize("option", [["--static-argnums", "-1"], ["--static-argnames", "n"]])
