@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .api.doctor import doctor
     from .api.export import export
     from .api.library import CLibrary, compile_library
-    from .comparison import Comparison, compare
+    from .comparison import Check, Comparison, check, compare
     from .errors import (
         ArgumentError,
         EngineUnavailable,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArgumentError",
     "CLibrary",
+    "Check",
     "Comparison",
     "EngineUnavailable",
     "EnzymeError",
@@ -68,6 +69,7 @@ __all__ = [
     "UnsupportedJax",
     "UnsupportedPrimitive",
     "bridge",
+    "check",
     "compare",
     "compile_library",
     "doctor",
@@ -83,6 +85,8 @@ _PLACES = {
     "export": "api.export",
     "CLibrary": "api.library",
     "compile_library": "api.library",
+    "Check": "comparison",
+    "check": "comparison",
     "Comparison": "comparison",
     "compare": "comparison",
     "trace": "frontend.tracing",

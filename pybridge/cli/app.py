@@ -168,7 +168,10 @@ def compare(
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """Run every engine on a function. Status 1 if one disagrees, or one named by --engines fails."""
+    """Run every engine on a function.
+
+    Status 1 if one disagrees, one named by --engines fails, or the derivative is not that of the value.
+    """
     with (
         _errors(debug),
         _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
@@ -192,8 +195,31 @@ def compare(
         for path, write in ((json, result.save_json), (html, result.to_html), (plot, result.plot)):
             if path is not None:
                 write(path)
-        failed = [name for name in named or [] if not result[name].ran or result[name].reasons]
-        raise typer.Exit(0 if result.agrees() and not failed else 1)
+        failed = [name for name in named or [] if not result[name].ran or result[name].failed]
+        raise typer.Exit(0 if result.ok and not failed else 1)
+
+
+@app.command(context_settings=_NUMBERS_TOO)
+def check(
+    function: Function,
+    arguments: Arguments = None,
+    rtol: Annotated[float | None, typer.Option(help="The relative error to allow.")] = None,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Hold a function's derivative, by its own rules, against its value. Status 1 unless it is right."""
+    with (
+        _errors(debug),
+        _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
+    ):
+        from ..comparison import check as run
+
+        with Console(stderr=True).status("checking"):
+            result = run(f, *args, seed=seed, rtol=rtol, **static)
+        _output().print(result)
+        raise typer.Exit(0 if result.ok else 1)
 
 
 @app.command(context_settings=_NUMBERS_TOO)

@@ -1,5 +1,10 @@
-"""Comparing derivative engines: `compare(f, *args)` gives one `Comparison`, a row for each engine."""
+"""Comparing derivative engines: `compare(f, *args)` gives one `Comparison`, a row for each engine.
 
+`check(f, *args)` holds a function's own derivative against its value.
+"""
+
+from ._check import check
+from ._check_report import Check, Finding
 from ._compare import compare
 from ._comparison import Comparison
 from ._counting import count_equations
@@ -7,13 +12,16 @@ from ._locate import Disagreement
 from ._rows import Error, Reference, Row, Taylor, Times
 
 __all__ = [
+    "Check",
     "Comparison",
     "Disagreement",
     "Error",
+    "Finding",
     "Reference",
     "Row",
     "Taylor",
     "Times",
+    "check",
     "compare",
     "count_equations",
 ]

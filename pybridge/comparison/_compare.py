@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..api.bridged import Bridged
 from ..engines import ENGINES
-from ..errors import PyBridgeError, UnknownOption
+from ..errors import UnknownOption
 from ..frontend.static_arguments import Argnames, Argnums, static_arguments
-from ..frontend.tracing import trace
 from ._comparison import Comparison
 from ._engines import BASELINE
 from ._machine import machine
 from ._measure import Candidate, measure
-from ._problem import Problem, problem
+from ._problem import checked_problem, plain_function
 from ._reference import exact
 from ._session import Session
 
@@ -45,7 +42,8 @@ def compare(
     isolate: which engines run in a process of their own: those known to be able to end it (default), all
         but `jax` (True), none (False). timeout: after so many seconds such a process is ended.
     static_argnums, static_argnames: arguments that are not arrays but hashable values, as for `bridge`.
-    rtol: the relative error that counts as agreement; by default what rounding explains (docs/compare.md).
+    rtol: the relative error that counts as agreement, and no larger one does; by default what rounding
+        explains (docs/compare.md).
     progress: called with what is being done.
 
     An engine that is missing, fails, or takes its process down is a row that says why. Raises TracingError
@@ -54,7 +52,7 @@ def compare(
     """
     names = _names(engines, candidates or {})
     args, _, fixed = static_arguments(f, static_argnums, static_argnames).split(args, {})
-    task = _problem(fixed.into(_plain(f)), args, seed)
+    task = checked_problem(fixed.into(plain_function(f)), args, seed)
     progress("reference in float64")
     session = Session(task, exact(task), {}, repeats, budget)
     for name in names:
@@ -77,6 +75,7 @@ def compare(
         machine=machine(),
         rtol=rtol,
         problem=task,
+        candidates={name: fixed.into(g) for name, g in (candidates or {}).items()},
     )
 
 
@@ -89,21 +88,3 @@ def _names(engines: Iterable[str] | None, candidates: Mapping[str, Callable]) ->
     if taken:
         raise UnknownOption(f"a candidate cannot be called {taken[0]!r}, which is an engine")
     return names if BASELINE in names else [*names, BASELINE]
-
-
-def _plain(f: Callable) -> Callable:
-    """The function behind a bridged one: the engines are to differentiate it, not one another."""
-    if isinstance(f, types.MethodType):
-        return types.MethodType(_plain(f.__func__), f.__self__)
-    return _plain(f.__wrapped__) if isinstance(f, Bridged) else f
-
-
-def _problem(f: Callable, args: tuple, seed: int) -> Problem:
-    """JAX's complaints about a function come out in pybridge's words, where they are about tracing."""
-    try:
-        return problem(f, args, seed)
-    except PyBridgeError:
-        raise
-    except Exception:
-        trace(f)(*args)
-        raise

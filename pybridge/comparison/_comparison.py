@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._problem import Problem
-from ._rows import Reference, Row, judge
+from ._quotients import Verdict
+from ._rendering import notebook, plain
+from ._rows import Reference, Row, judged
 
 if TYPE_CHECKING:
     from rich.console import Group
 
     from ._locate import Disagreement
 
-_WIDTH = 118
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """One row for each engine. Prints as a table; `table()` is the same for rich.
 
@@ -37,9 +36,15 @@ class Comparison:
     epsilon: float
     reference: Reference
     rows: tuple[Row, ...]
-    problem: Problem = field(repr=False)
+    problem: Problem
     machine: Mapping[str, str] = field(default_factory=dict)
     rtol: float | None = None
+    candidates: Mapping[str, Callable] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{row.engine} {row.state}" for row in self.rows)
+        called = f"{self.function}({self.arguments})"
+        return f"<Comparison of {called}: {states}; derivative {self.derivative}>"
 
     def __getitem__(self, engine: str) -> Row:
         for row in self.rows:
@@ -49,8 +54,24 @@ class Comparison:
             f"no engine {engine!r} was compared; there are {', '.join(r.engine for r in self.rows)}"
         )
 
+    @property
+    def ok(self) -> bool:
+        """Whether the engines agree, and nothing speaks against the derivative being that of the value."""
+        return self.agrees() and self.derivative != "wrong"
+
+    @property
+    def derivative(self) -> Verdict:
+        """Whether the derivative is that of the value: "right", "wrong", or "unclear".
+
+        Engines can agree in one that is wrong, since all take the rules that the user gave; `pb.check` says
+        which rule it is.
+        """
+        return self.reference.derivative
+
     def agrees(self, rtol: float | None = None) -> bool:
         """Whether no engine that ran disagrees with the reference, and `jax` is not the only one that ran.
+
+        It says nothing about the user's own rules, which are the reference's too: that is `derivative`.
 
         rtol: the relative error to allow in place of the one that the rows were judged by.
         """
@@ -59,22 +80,22 @@ class Comparison:
         return len(ran) > 1 and all(row.state != "disagrees" for row in ran)
 
     def _judged(self, rtol: float) -> tuple[Row, ...]:
-        fresh = [replace(r, state="failed" if r.reasons else "agrees") if r.ran else r for r in self.rows]
-        return tuple(
-            replace(r, state=judge(r, self["jax"], self.reference, self.epsilon, rtol)) for r in fresh
-        )
+        return tuple(judged(r, self["jax"], self.reference, self.epsilon, rtol) for r in self.rows)
 
     def first_disagreement(self, engine: str | None = None) -> Disagreement | None:
         """The first equation of the function's Program at which the engine's derivative leaves JAX's.
 
-        engine: by default the first one that disagrees. None where nothing differs.
-        Raises UnknownOption for a candidate, whose Program need not resemble the function's.
+        engine: by default the first one that disagrees. None where nothing differs. A candidate is an
+        implementation of its own, with other equations: what is found is the argument or result that is off
+        most, and the candidate's rule that is wrong.
         """
-        from ._locate import first_disagreement
+        from ._locate import candidate_disagreement, first_disagreement
 
         name = engine or next((row.engine for row in self.rows if row.state == "disagrees"), None)
         if name is None:
             return None
+        if name in self.candidates:
+            return candidate_disagreement(self.problem, self.candidates[name], self[name], self.rtol)
         return first_disagreement(self.problem, self[name].engine, self.rtol)
 
     def table(self) -> Group:
@@ -87,11 +108,10 @@ class Comparison:
         return self.table()
 
     def __str__(self) -> str:
-        from rich.console import Console
+        return plain(self)
 
-        text = io.StringIO()
-        Console(file=text, width=_WIDTH, color_system=None).print(self.table())
-        return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+    def _repr_html_(self) -> str:
+        return notebook(self)
 
     def to_json(self) -> str:
         """All numbers; NaN and infinities as the strings "nan", "inf" and "-inf"."""
@@ -101,6 +121,7 @@ class Comparison:
             "seed": self.seed,
             "epsilon": self.epsilon,
             "agrees": self.agrees(),
+            "derivative": self.derivative,
             "machine": dict(self.machine),
             "reference": asdict(self.reference),
             "rows": [asdict(row) for row in self.rows],

@@ -5,20 +5,15 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from ._plot import figure
+from ._rendering import recorded
 
 if TYPE_CHECKING:
     from ._comparison import Comparison
 
-_WIDTH = 118
-
 
 def html(comparison: Comparison) -> str:
-    console = Console(record=True, file=io.StringIO(), width=_WIDTH, force_terminal=True)
-    console.print(comparison.table())
-    page = console.export_html()
+    page = recorded(comparison).export_html()
     drawing = io.StringIO()
     figure(comparison).savefig(drawing, format="svg")
     svg = drawing.getvalue()

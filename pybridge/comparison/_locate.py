@@ -9,38 +9,46 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from ..engines import ENGINES
-from ..errors import UnknownOption
 from ..frontend.tracing import trace
 from ..ir.program import Equation, Program
 from . import _numbers
+from ._blame import blamed
+from ._derivative_check import best_derivative
 from ._engines import candidate
 from ._measure import first_line, thunk
 from ._problem import Problem, problem, widened
-from ._rows import Error, tolerance
+from ._rows import Error, Row, tolerance
 
-Mode = Literal["jvp", "vjp"]
+Mode = Literal["value", "jvp", "vjp"]
 
 
 @dataclass(frozen=True)
 class Disagreement:
     """index, equation, source: which equation of the function's Program, and the user's line.
 
+    Of a candidate there are no equations: `equation` is empty, and `source` is its rule that is wrong, where
+    one is.
+
     mode: "jvp" where the equation's tangent differs; "vjp" where only the cotangents differ that come back
-        through the equations up to it.
+        through the equations up to it; "value" of a candidate.
+    leaf: of a candidate, the argument (of a VJP) or the result that is off.
     error: the largest relative difference from JAX, or None where the engine failed; then `reason` says how.
     """
 
-    index: int
+    index: int | None
     equation: str
     source: str
     mode: Mode
     error: float | None
     reason: str = ""
+    leaf: str = ""
 
     def __str__(self) -> str:
         found = self.reason or f"relative difference {self.error:.1e}"
         at = f" at {self.source}" if self.source else ""
+        if not self.equation:
+            mode = "value" if self.mode == "value" else self.mode.upper()
+            return f"{mode} {'by' if mode == 'VJP' else 'of'} {self.leaf}{at} ({found})"
         return f"{self.mode.upper()} of equation {self.index}{at}: {self.equation} ({found})"
 
 
@@ -51,8 +59,6 @@ def first_disagreement(task: Problem, engine: str, rtol: float | None) -> Disagr
     cotangents take two compilations an equation, so a long Program takes its time. Runs the engine in this
     process.
     """
-    if engine not in ENGINES:
-        raise UnknownOption(f"{engine!r} is no engine; only engines can be followed equation by equation")
     program = trace(task.f)(*task.args)
     places = [k for k, eq in enumerate(program.equations) if any(v.type.inexact for v in eq.outputs)]
     allowed = tolerance(task.epsilon) if rtol is None else rtol
@@ -61,6 +67,21 @@ def first_disagreement(task: Problem, engine: str, rtol: float | None) -> Disagr
         for k, error in look(program, places, task, engine):
             if isinstance(error, str) or not _fine(error, allowed, task.epsilon):
                 return _disagreement(k, program.equations[k], mode, error)
+    return None
+
+
+def candidate_disagreement(
+    task: Problem, candidate: Callable, row: Row, rtol: float | None
+) -> Disagreement | None:
+    """The leaf in which a candidate is off most, in its value, else its VJP, else its JVP."""
+    for mode in ("value", "vjp", "jvp"):
+        by_leaf = row.leaves.get(mode, {})
+        off = [leaf for leaf in by_leaf if any(f" {leaf}: " in text for text in row.disagreements)]
+        if off:
+            leaf = max(off, key=lambda leaf: (by_leaf[leaf].misplaced, by_leaf[leaf].relative))
+            made = replace(task, f=candidate)
+            rules = () if mode == "value" else blamed(best_derivative(made)[0].run, rtol)
+            return Disagreement(None, "", ", ".join(rules), mode, by_leaf[leaf].relative, leaf=leaf)
     return None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +12,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import keystr, tree_flatten_with_path
 
-from ..errors import ArgumentError, NotDifferentiable
+from ..api.bridged import Bridged
+from ..errors import ArgumentError, NotDifferentiable, PyBridgeError
 from ..frontend.names import function_name
+from ..frontend.tracing import trace
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -68,6 +74,19 @@ class Problem:
         """The arguments' types, such as `f32[32,64], f32[64]`."""
         return ", ".join(jax.typeof(jnp.asarray(x)).str_short(short_dtypes=True) for x in self.leaves)
 
+    @functools.cached_property
+    def argument_names(self) -> list[str]:
+        """Of the active leaves, such as `params['w']`."""
+        paths, _ = tree_flatten_with_path(jax.tree.unflatten(self.tree, range(len(self.leaves))))
+        names = [_parameter(self.f, path[0].idx) + keystr(path[1:]) for path, _ in paths]
+        return [names[i] for i in self.active]
+
+    @functools.cached_property
+    def result_names(self) -> list[str]:
+        """Of the float and complex results, such as `result['loss']`."""
+        shapes = jax.eval_shape(self.f, *jax.tree.unflatten(self.tree, self.leaves))
+        return ["result" + keystr(path) for path, y in tree_flatten_with_path(shapes)[0] if is_inexact(y)]
+
 
 def problem(f: Callable, args: tuple, seed: int) -> Problem:
     """Raises ArgumentError for arguments that are not arrays, NotDifferentiable where nothing is a float."""
@@ -92,6 +111,24 @@ def problem(f: Callable, args: tuple, seed: int) -> Problem:
     return Problem(name, f, args, tree, leaves, active, tangents, cotangents)
 
 
+def plain_function(f: Callable) -> Callable:
+    """The function behind a bridged one: the engines are to differentiate it, not one another."""
+    if isinstance(f, types.MethodType):
+        return types.MethodType(plain_function(f.__func__), f.__self__)
+    return plain_function(f.__wrapped__) if isinstance(f, Bridged) else f
+
+
+def checked_problem(f: Callable, args: tuple, seed: int) -> Problem:
+    """JAX's complaints about a function come out in pybridge's words, where they are about tracing."""
+    try:
+        return problem(f, args, seed)
+    except PyBridgeError:
+        raise
+    except Exception:
+        trace(f)(*args)
+        raise
+
+
 def is_inexact(x: Any) -> bool:
     dtype = getattr(x, "dtype", None)
     return isinstance(x, float | complex) if dtype is None else jnp.issubdtype(dtype, jnp.inexact)
@@ -105,11 +142,23 @@ def widened(array: Any) -> np.ndarray:
     return array.astype(np.complex128 if jnp.issubdtype(array.dtype, jnp.complexfloating) else np.float64)
 
 
+def _parameter(f: Callable, i: int) -> str:
+    """The name of the parameter that takes the positional argument i."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = i < len(parameters) and parameters[i].kind in kinds
+    return parameters[i].name if named else f"args[{i}]"
+
+
 def _leaf(x: Any) -> Any:
     if isinstance(x, _NUMBERS):  # they promote differently from arrays, so they stay what they are
         return x
     try:
-        return np.asarray(jnp.asarray(x))
+        array = jnp.asarray(x)
+        return array if jnp.issubdtype(array.dtype, jax.dtypes.extended) else np.asarray(array)
     except TypeError:
         raise ArgumentError(
             f"an argument holds {type(x).__name__}, which is no array; close over it with functools.partial"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
+from ._evaluation import Evaluation
 from ._measure import first_line
-from ._problem import Arrays, Problem, widened
+from ._problem import Arrays, Problem
+from ._quotients import OF_DISTRIBUTIONS
 
 _DOUBLE = {np.dtype(np.float64), np.dtype(np.complex128)}
 
@@ -19,6 +20,8 @@ class Exact:
     """value, jvp and vjp in float64; a derivative that JAX lacks is None, and `notes` says why.
 
     along: h -> f(x + hv) for the problem's direction v.
+    epsilon: the coarsest unit roundoff that the function computes with.
+    of_distribution: the derivatives are not of the value, but of the distribution that it is drawn from.
     """
 
     value: Arrays
@@ -26,6 +29,8 @@ class Exact:
     vjp: Arrays | None
     along: Callable[[float], Arrays]
     precision: str
+    epsilon: float
+    of_distribution: bool
     notes: tuple[str, ...] = ()
 
 
@@ -35,46 +40,32 @@ def exact(problem: Problem) -> Exact:
     Raises what the function raises at that precision.
     """
     try:
-        with jax.enable_x64(True):
-            return _evaluate(problem, widened, "float64")
+        return _evaluate(problem, Evaluation(problem, double=True))
     except Exception as reason:
         why = first_line(reason)
         note = f"the function does not run in float64 ({why}); the reference has its own precision"
-        return _evaluate(problem, np.asarray, "as given", note)
+        return _evaluate(problem, Evaluation(problem, double=False), note)
 
 
-def _evaluate(problem: Problem, change: Callable, precision: str, *notes: str) -> Exact:
-    flat = problem.flat(problem.f)
-    point = tuple(map(change, map(jax.numpy.asarray, problem.point)))
-    tangents = tuple(map(change, problem.tangents))
-    double = precision == "float64"
-    jitted = jax.jit(flat)
+def _evaluate(problem: Problem, run: Evaluation, *notes: str) -> Exact:
+    value = run.value(run.point)
+    jvp, no_jvp = _attempt("JVP", lambda: run.jvp(run.point, problem.tangents))
+    vjp, no_vjp = _attempt("VJP", lambda: run.vjp(run.point, problem.cotangents))
+    narrow = sorted({str(dtype) for dtype in run.result_dtypes if dtype not in _DOUBLE}) if run.double else []
+    own = [f"the function itself returns {', '.join(narrow)} for float64 inputs"] if narrow else []
 
     def along(h: float) -> Arrays:
-        with jax.enable_x64(double or jax.config.jax_enable_x64):
-            moved = tuple((x + h * v).astype(x.dtype) for x, v in zip(point, tangents, strict=True))
-            return tuple(map(widened, jitted(moved, problem.others)))
+        return run.moved(h, problem.tangents)
 
-    # Everything is an argument of the jitted functions, lest XLA spends its time on folding constants.
-    @jax.jit
-    def forward(xs, rest, vs):
-        return jax.jvp(lambda *active: flat(active, rest), xs, vs)[1]
-
-    @jax.jit
-    def backward(xs, rest, us):
-        return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
-
-    value = jitted(point, problem.others)
-    cotangents = tuple(u.astype(y.dtype) for u, y in zip(problem.cotangents, value, strict=True))
-    jvp, no_jvp = _attempt("JVP", lambda: forward(point, problem.others, tangents))
-    vjp, no_vjp = _attempt("VJP", lambda: backward(point, problem.others, cotangents))
-    narrow = sorted({str(y.dtype) for y in value if y.dtype not in _DOUBLE}) if double else []
-    own = [f"the function itself returns {', '.join(narrow)} for float64 inputs"] if narrow else []
-    return Exact(tuple(map(widened, value)), jvp, vjp, along, precision, (*notes, *own, *no_jvp, *no_vjp))
+    precision = "float64" if run.double else "as given"
+    epsilon, primitives = run.inside()
+    of_distribution = not primitives.isdisjoint(OF_DISTRIBUTIONS)
+    remarks = (*notes, *own, *no_jvp, *no_vjp)
+    return Exact(value, jvp, vjp, along, precision, epsilon, of_distribution, remarks)
 
 
-def _attempt(name: str, derive: Callable[[], tuple]) -> tuple[Arrays | None, list[str]]:
+def _attempt(name: str, derive: Callable[[], Arrays]) -> tuple[Arrays | None, list[str]]:
     try:
-        return tuple(map(widened, derive())), []
+        return derive(), []
     except Exception as reason:
         return None, [f"JAX has no {name} of the function: {first_line(reason)}"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from ._quotients import Verdict
 
 State = Literal["agrees", "disagrees", "failed", "unavailable"]
 
@@ -57,6 +60,11 @@ class Times:
 class Row:
     """One engine. What could not be had is None, and `reasons` says why, one entry for each failure.
 
+    disagreements: what is off, and by how much; the reason where the state is "disagrees".
+    rounded: errors beyond the usual that are put down to rounding, since they are small beside 1, or JAX has
+        the like.
+    failed: something could not be had that the function has; no JVP of a custom_vjp function is no failure.
+    leaves: the errors behind `value`, `jvp` and `vjp` by leaf: of the results, for `vjp` of the arguments.
     adjoint: |<u, Jv> - <J'u, v>|, relative.
     taylor_jvp, taylor_vjp: the same test of the JVP, and of <u, f(x + hv)> with the VJP.
     equations: in the derivative Program, or in the jaxpr of JAX's VJP, nested ones included.
@@ -77,6 +85,10 @@ class Row:
     first_gradient: float | None = None
     times: Times | None = None
     isolated: bool = False
+    disagreements: tuple[str, ...] = ()
+    rounded: tuple[str, ...] = ()
+    failed: bool = False
+    leaves: Mapping[str, Mapping[str, Error]] = field(default_factory=dict)
 
     @property
     def ran(self) -> bool:
@@ -90,6 +102,8 @@ class Reference:
 
     precision: "float64", or the inputs' own where the function cannot be run in float64.
     finite_difference: the relative error of the JVP against central differences, at the best of all steps.
+    derivative: whether it is the derivative of the value, by difference quotients: what no engine can mend,
+        since all take the user's rules.
     """
 
     precision: str
@@ -98,6 +112,7 @@ class Reference:
     taylor_jvp: Taylor
     taylor_vjp: Taylor
     notes: tuple[str, ...] = ()
+    derivative: Verdict = "unclear"
 
 
 def tolerance(epsilon: float) -> float:
@@ -108,36 +123,63 @@ def tolerance(epsilon: float) -> float:
     return 5e-2
 
 
-def judge(row: Row, baseline: Row, reference: Reference, epsilon: float, rtol: float | None = None) -> State:
-    """Whether a row agrees with the reference.
+def judged(row: Row, baseline: Row, reference: Reference, epsilon: float, rtol: float | None = None) -> Row:
+    """The row with its state, and what it disagrees in.
 
-    An error counts as rounding up to `rtol` (`tolerance` by default), or ten times what JAX itself makes
-    at the same precision: some functions magnify rounding.
+    An error counts as rounding up to `rtol`. Without one that is `tolerance`, or ten times what JAX itself
+    makes at the same precision, since some functions magnify rounding; and a Taylor order must be the
+    reference's.
     """
     if not row.ran:
-        return row.state
-    allowed = tolerance(epsilon) if rtol is None else rtol
-    pairs = ((row.value, baseline.value), (row.jvp, baseline.jvp), (row.vjp, baseline.vjp))
-    fine = all(mine is None or _within(mine, theirs, allowed, epsilon) for mine, theirs in pairs)
-    if row.adjoint is not None:
-        fine &= row.adjoint <= max(allowed, 10 * (baseline.adjoint or 0.0))
+        return row
+    found = [*_errors(row, baseline, epsilon, rtol), *_sides(row, baseline, reference, epsilon, rtol)]
     if rtol is None:  # the remainder shows far smaller errors than whoever gives a tolerance cares for
-        taylors = ((row.taylor_jvp, reference.taylor_jvp), (row.taylor_vjp, reference.taylor_vjp))
-        fine &= not any(_falls_behind(mine, theirs) for mine, theirs in taylors)
-    if not fine:
-        return "disagrees"
-    return "failed" if row.state == "failed" else "agrees"
+        found += _orders(row, reference)
+    state: State = "disagrees" if found else "failed" if row.failed else "agrees"
+    large = set(_errors(row, baseline, epsilon, tolerance(epsilon))).difference(found)
+    rounded = tuple(sorted(large)) if rtol is None else ()
+    return replace(row, state=state, disagreements=tuple(found), rounded=rounded)
 
 
-def _within(mine: Error, theirs: Error | None, rtol: float, epsilon: float) -> bool:
-    if mine.misplaced > (theirs.misplaced if theirs else 0):
-        return False
-    relative = max(rtol, 10 * theirs.relative) if theirs else rtol
-    return mine.relative <= relative or mine.absolute <= 8 * epsilon  # directions are of order 1
+def _errors(row: Row, baseline: Row, epsilon: float, rtol: float | None) -> Iterator[str]:
+    """The leaves that are off, and by how much."""
+    for stage, by_leaf in row.leaves.items():
+        theirs = baseline.leaves.get(stage, {})
+        for leaf, mine in by_leaf.items():
+            what = f"VJP by {leaf}" if stage == "vjp" else f"{_SHOWN[stage]} of {leaf}"
+            own = theirs.get(leaf, _NO_ERROR)
+            if mine.misplaced > own.misplaced:
+                yield f"{what}: {mine.misplaced} elements are NaN or infinite here or in the reference alone"
+            elif not _within(mine, own, epsilon, rtol):
+                yield f"{what}: relative error {mine.relative:.1e}"
 
 
-def _falls_behind(mine: Taylor | None, theirs: Taylor) -> bool:
+_SHOWN = {"value": "value", "jvp": "JVP"}
+_NO_ERROR = Error(0.0, 0.0)
+
+
+def _within(mine: Error, jax: Error, epsilon: float, rtol: float | None) -> bool:
+    if rtol is not None:
+        return mine.relative <= rtol
+    rounding = 8 * epsilon  # directions are of order 1
+    return mine.relative <= max(tolerance(epsilon), 10 * jax.relative) or mine.absolute <= rounding
+
+
+def _sides(
+    row: Row, baseline: Row, reference: Reference, epsilon: float, rtol: float | None
+) -> Iterator[str]:
+    """Whether forward and reverse mode belong together, where they do in the reference."""
+    allowed = max(tolerance(epsilon), 10 * (baseline.adjoint or 0.0)) if rtol is None else rtol
+    if row.adjoint is None or (reference.adjoint or 0.0) > allowed:
+        return
+    if row.adjoint > allowed:
+        yield f"<u,Jv> and <J'u,v> differ by {row.adjoint:.1e}"
+
+
+def _orders(row: Row, reference: Reference) -> Iterator[str]:
     """A derivative of order 1 where the reference's is of order 2; a discontinuous function has neither."""
-    if mine is None or mine.order is None:
-        return False
-    return mine.order < 1.5 and (theirs.exact or (theirs.order is not None and theirs.order > 1.5))
+    pairs = {"JVP": (row.taylor_jvp, reference.taylor_jvp), "VJP": (row.taylor_vjp, reference.taylor_vjp)}
+    for mode, (mine, theirs) in pairs.items():
+        good = theirs.exact or (theirs.order is not None and theirs.order > 1.5)
+        if good and mine is not None and mine.order is not None and mine.order < 1.5:
+            yield f"{mode}: its Taylor order is {mine}, that of the reference {theirs}"

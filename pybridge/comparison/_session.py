@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import jax.numpy as jnp
@@ -16,8 +16,9 @@ from ._engines import BASELINE, CAN_END_THE_PROCESS, candidate
 from ._isolated import measure_elsewhere, stages
 from ._measure import Measured, first_line, measure
 from ._problem import Problem, widened
+from ._quotients import Verdict, allowed_error, slope, worst
 from ._reference import Exact
-from ._rows import Reference, Row, Taylor, Times, judge
+from ._rows import Error, Reference, Row, Taylor, Times, judged
 from ._taylor import Directional, Sweep, sweep
 from ._timing import interleaved
 
@@ -60,16 +61,19 @@ class Session:
     def take(self, name: str, measured: Measured, equations: int | None = None) -> None:
         """Begins the engine's row with its errors."""
         found, exact = measured.results, self.exact
-        errors = {
-            stage: _numbers.error(found[stage], expected)
-            for stage, expected in (("value", exact.value), ("jvp", exact.jvp), ("vjp", exact.vjp))
-            if stage in found and expected is not None
-        }
+        expected = {"value": exact.value, "jvp": exact.jvp, "vjp": exact.vjp}
+        pairs = {s: (found[s], wanted) for s, wanted in expected.items() if s in found and wanted is not None}
+        errors = {stage: _numbers.error(*pair) for stage, pair in pairs.items()}
+        failed = any(
+            expected.get(s, ()) is not None and not _absent(s, r) for s, r in measured.failures.items()
+        )
         self.measured[name] = measured
         self.rows[name] = Row(
             name,
-            "failed" if measured.failures else "agrees",
+            "failed" if failed else "agrees",
             tuple(stages(measured.failures)),
+            failed=failed,
+            leaves={stage: dict(self._by_leaf(stage, *pair)) for stage, pair in pairs.items()},
             value=errors.get("value"),
             jvp=errors.get("jvp"),
             vjp=errors.get("vjp"),
@@ -77,6 +81,11 @@ class Session:
             equations=equations,
             first_gradient=measured.first_gradient,
         )
+
+    def _by_leaf(self, stage: str, found: Sequence, expected: Sequence) -> Iterator[tuple[str, Error]]:
+        names = self.problem.argument_names if stage == "vjp" else self.problem.result_names
+        for name, mine, theirs in zip(names, found, expected, strict=True):
+            yield name, _numbers.error([mine], [theirs])
 
     def time(self) -> None:
         """All engines of this process in turns; a stage that somebody lacks is timed for the others."""
@@ -103,6 +112,7 @@ class Session:
             orders.orders.get("jvp of the reference", Taylor(None)),
             orders.orders.get("vjp of the reference", Taylor(None)),
             self.exact.notes,
+            self._derivative(),
         )
         rows = [
             replace(
@@ -113,8 +123,36 @@ class Session:
             for name, row in self.rows.items()
         ]
         baseline = next(row for row in rows if row.engine == BASELINE)
-        judged = (replace(r, state=judge(r, baseline, reference, self.problem.epsilon, rtol)) for r in rows)
-        return reference, tuple(judged)
+        return reference, tuple(judged(r, baseline, reference, self.problem.epsilon, rtol) for r in rows)
+
+    def _derivative(self) -> Verdict:
+        """Whether the reference is the derivative of the function's value."""
+        task, exact = self.problem, self.exact
+        if exact.of_distribution:
+            return "unclear"
+        u, v = [widened(u) for u in task.cotangents], [widened(v) for v in task.tangents]
+        kept = [np.isfinite(y) for y in exact.value]
+        terms = []
+        if exact.jvp is not None:
+            terms.append([a[m] * b[m] for a, b, m in zip(u, exact.jvp, kept, strict=True)])
+        if exact.vjp is not None:
+            terms.append([a * b for a, b in zip(exact.vjp, v, strict=True)])
+
+        def along(h: float) -> float:
+            moved = zip(u, exact.along(h), exact.value, kept, strict=True)
+            return sum(float(np.sum((a[m] * (y[m] - y0[m])).real)) for a, y, y0, m in moved)
+
+        size = max((_numbers.finite_norm(t) for t in terms), default=0.0)
+        values = _numbers.norm([a[m] * y[m] for a, y, m in zip(u, exact.value, kept, strict=True)])
+        scale = _scale(task)
+        found = slope(along, scale, exact.epsilon * (values + scale * size))
+        unit = exact.epsilon if exact.precision != "float64" else np.finfo(np.float64).eps
+        sums = [sum(float(np.sum(t.real)) for t in parts) for parts in terms]
+        whole = all(m.all() for m in kept)  # else derivatives may be NaN as the results are
+        verdicts = (
+            found.judge(total, size, allowed_error(unit)) for total in sums if whole or np.isfinite(total)
+        )
+        return worst(verdicts)
 
     def _sweep(self) -> Sweep:
         """JAX's own rounding error, at the engines' precision, tells how much noise to expect in their
@@ -141,14 +179,18 @@ class Session:
         return sweep(exact.along, _scale(task), cotangents, jvps, vjps, exact.jvp)
 
 
+def _absent(stage: str, reason: str) -> bool:
+    """Whether a derivative does not exist, by JAX's own words: custom_vjp functions have no JVP."""
+    return stage == "jvp" and "custom_vjp function" in reason
+
+
 def _noise(found: Sequence, jax_found: Sequence | None, expected: Sequence | None, unit: float) -> float:
     """How far rounding may move a derivative, as a norm."""
-    finite = [np.where(np.isfinite(a), a, 0) for a in found]
-    noise = unit * _numbers.norm(finite)
+    noise = unit * _numbers.finite_norm(found)
     if jax_found is not None and expected is not None:
         with np.errstate(invalid="ignore"):
             differences = [a - b for a, b in zip(jax_found, expected, strict=True)]
-        noise += _numbers.norm([np.where(np.isfinite(d), d, 0) for d in differences])
+        noise += _numbers.finite_norm(differences)
     return noise
 
 

@@ -83,14 +83,21 @@ def seconds(value: float) -> str:
 def _notes(comparison: Comparison) -> Iterator[Text]:
     r = comparison.reference
     difference = _NONE if r.finite_difference is None else f"{r.finite_difference:.1e}"
+    yield from _verdicts(comparison)
     yield Text(
         f"Errors: largest absolute, largest relative, against JAX in {r.precision}. That reference itself: "
         f"{difference} off central differences, Taylor order {r.taylor_jvp} (JVP) and {r.taylor_vjp} (VJP); "
         "2 is right."
     )
     for row in comparison.rows:
+        state = (f"{row.engine} {row.state}", _COLOURS[row.state])
+        for reason in row.disagreements:
+            yield Text.assemble(state, f": {reason}")
         for reason in row.reasons:
-            yield Text.assemble((f"{row.engine} {row.state}", _COLOURS[row.state]), f": {reason}")
+            told = (
+                row.engine if row.ran and not row.failed else (f"{row.engine} failed" if row.ran else state)
+            )
+            yield Text.assemble(told, f": {reason}")
     for row in comparison.rows:
         if row.isolated:
             yield Text(f"{row.engine} ran in a process of its own, with its times beside those of jax there.")
@@ -99,14 +106,28 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
         yield Text(", ".join(f"{key} {value}" for key, value in comparison.machine.items()), style="dim")
 
 
+_DERIVATIVE = {
+    "right": ("that of its value", "green"),
+    "wrong": ("not that of its value", "bold red"),
+    "unclear": ("not checked, since difference quotients do not settle", "yellow"),
+}
+
+
+def _verdicts(comparison: Comparison) -> Iterator[Text]:
+    """Two, which are independent: engines can agree in a derivative that is wrong."""
+    agrees = ("agree", "green") if comparison.agrees() else ("do not agree", "bold red")
+    yield Text.assemble("Engines: ", agrees, ".")
+    yield Text.assemble("Derivative: ", _DERIVATIVE[comparison.derivative], ", by difference quotients.")
+    if comparison.derivative == "wrong":
+        yield Text(
+            "All engines take the function's own rules (stop_gradient, custom_jvp, custom_vjp …); "
+            "`pybridge check` names those that are no derivatives."
+        )
+
+
 def _remarks(comparison: Comparison) -> Iterator[str]:
     yield from comparison.reference.notes
-    orders = (comparison.reference.taylor_jvp.order, comparison.reference.taylor_vjp.order)
-    if any(order is not None and order < 1.5 for order in orders):
-        yield (
-            "the reference's derivative is not that of its value: expected with stop_gradient, rounding "
-            "or a custom rule that approximates, an error otherwise"
-        )
     for row in comparison.rows:
         if row.value and row.value.nonfinite:
             yield f"the value of {row.engine} has {row.value.nonfinite} elements that are NaN or infinite"
+        yield from (f"{text} of {row.engine} is taken for rounding" for text in row.rounded)

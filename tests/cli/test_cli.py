@@ -20,6 +20,7 @@ from pybridge.cli.arguments import argument
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 MODULE = """
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pybridge as pb
@@ -39,6 +40,15 @@ g.example_args = lambda: (np.ones(3, np.float32),)
 
 def example_args(name):
     return {"f": (np.ones((2, 3), np.float32), 2.0)}[name]
+
+@jax.custom_vjp
+def skewed(x):
+    return jnp.sin(x)
+
+def skewed_backward(x, ct):
+    return (1.5 * jnp.cos(x) * ct,)
+
+skewed.defvjp(lambda x: (jnp.sin(x), x), skewed_backward)
 
 def branch(x):
     return x if x > 0 else -x
@@ -176,6 +186,17 @@ def test_compare_reports_a_wrong_engine(run, monkeypatch):
     assert done.exit_code == 1 and "disagrees" in done.stdout
 
 
+def test_a_derivative_that_is_not_that_of_the_value(run):
+    options = ["--engines", "transpose", "--repeats", "0"]
+    wrong = run("compare", "functions.py:skewed", "f32[3]", *options)
+    assert wrong.exit_code == 1 and "Engines: agree" in wrong.stdout
+    assert "not that of its value" in wrong.stdout
+    found = run("check", "functions.py:skewed", "f32[3]")
+    assert found.exit_code == 1 and "(skewed_backward)" in found.stdout
+    assert run("check", "functions.py:skewed", "f32[3]", "--rtol", "0.9").exit_code == 0
+    assert run("check", "functions.py:f").exit_code == 0
+
+
 def test_export_writes_what_jax_reads(run, tmp_path):
     done = run("export", "functions.py:f", "--platforms", "cpu,tpu", "-o", "f.bin", "--vjp")
     assert done.exit_code == 0, done.output
@@ -262,7 +283,7 @@ def test_show_tells_what_the_compiler_made(run):
     done = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--plan")
     assert done.exit_code == 0
     assert "of workspace, compiled in" in done.output and "machine_code" in done.output
-    assert "loop nest 40×30" in done.output and "functions.py:7 (f): " in done.output
+    assert "loop nest 40×30" in done.output and "functions.py:8 (f): " in done.output
 
 
 def test_the_plan_of_a_gradient_is_that_of_its_two_kernels(run):

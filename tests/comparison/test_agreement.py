@@ -35,6 +35,7 @@ def test_seed_agrees_in_every_column():
         assert row.adjoint < 1e-5
         assert abs(row.taylor_jvp.order - 2) < 0.1 and abs(row.taylor_vjp.order - 2) < 0.1
         assert row.first_gradient > 0 and row.times.value > 0 and row.times.vjp_ratio > 0
+    assert result.derivative == "right" and result.ok
     assert result["jax"].times.value_ratio == 1
     assert 0 < result["transpose"].equations < result["jax"].equations
     reference = result.reference
@@ -113,7 +114,7 @@ def test_a_rule_that_is_no_derivative_is_remarked_on():
 
     passing.defjvp(lambda primals, tangents: (jnp.sin(primals[0]), tangents[0]))
     result = quick(passing, X)
-    assert result.agrees()  # all engines use the user's rule
+    assert result.agrees() and result.derivative == "wrong" and not result.ok
     assert abs(result.reference.taylor_jvp.order - 1) < 0.1
     assert "not that of its value" in " ".join(str(result).split())
 
@@ -135,6 +136,32 @@ def test_a_function_without_reverse_mode():
     result = quick(f, jnp.abs(X))
     assert result["transpose"].jvp.relative < 1e-5
     assert any("VJP" in reason for reason in result["jax"].reasons)
+    assert result["jax"].state == "agrees" and not result["jax"].failed and result.ok
+
+
+@pytest.mark.parametrize(("factor", "derivative"), [(1.0, "right"), (1.5, "wrong")])
+def test_a_rule_without_a_jvp_is_judged_by_its_vjp(factor, derivative):
+    @jax.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+
+    f.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (factor * jnp.cos(x) * ct,))
+    result = quick(f, X)
+    assert result.agrees() and result.derivative == derivative and result.ok == (derivative == "right")
+    assert json.loads(result.to_json())["derivative"] == derivative
+    assert all(row.state == "agrees" and "JVP" in row.reasons[0] for row in result.rows)
+    assert f"{'' if result.ok else 'not '}that of its value, by difference quotients" in str(result)
+
+
+def test_an_rtol_that_is_given_is_no_more_than_that():
+    def cancelling(x):
+        return (1.0 + 1e-8 * x) - 1.0
+
+    usual, given = quick(cancelling, X), quick(cancelling, X, rtol=1e-2)
+    text = "value of result: relative error 1.0e+00"
+    assert usual.agrees() and usual["transpose"].rounded == (text,) and "taken for rounding" in str(usual)
+    assert not given.agrees() and given["transpose"].disagreements == (text,)
+    assert not usual.agrees(rtol=1e-2)
 
 
 def test_json_holds_every_number(tmp_path):

@@ -81,8 +81,31 @@ def test_candidates_have_rows_of_their_own():
     assert result["by hand"].vjp.relative < 1e-5 and result["by hand"].state != "disagrees"
     assert result["in haste"].state == "disagrees"
     assert abs(result["in haste"].taylor_vjp.order - 1) < 0.2
-    with pytest.raises(pb.UnknownOption, match="no engine"):
-        result.first_disagreement("in haste")
+    assert result["by hand"].state == "agrees" and result.first_disagreement("by hand") is None
+    found = result.first_disagreement()
+    assert found.mode == "vjp" and found.leaf == "x" and found.error == result["in haste"].vjp.relative
+    assert "test_disagreement.py" in found.source and found.source in str(found)
+    assert result["in haste"].disagreements[0].startswith("VJP by x: relative error")
+    assert "in haste disagrees: VJP by x" in str(result)
+
+
+def test_errors_are_told_by_argument():
+    @jax.custom_vjp
+    def wrong(tree, y):
+        return tree["a"] * tree["b"] * y
+
+    wrong.defvjp(
+        lambda tree, y: (wrong(tree, y), (tree, y)),
+        lambda kept, ct: ({"a": ct * kept[0]["b"] * kept[1], "b": ct}, ct * kept[0]["a"] * kept[0]["b"]),
+    )
+    args = {"a": X, "b": 2 * X}, X + 1
+    g = lambda tree, y: tree["a"] * tree["b"] * y  # noqa: E731
+    row = pb.compare(g, *args, engines=["jax"], candidates={"c": wrong}, repeats=0)["c"]
+    by_argument = row.leaves["vjp"]
+    assert list(by_argument) == ["tree['a']", "tree['b']", "y"]
+    assert by_argument["tree['b']"].relative > 0.1 > 1e-5 > by_argument["y"].relative
+    off = [text.partition(":")[0] for text in row.disagreements if "relative error" in text]
+    assert off == ["VJP by tree['b']"]
 
 
 def test_a_candidate_of_another_shape():

@@ -8,6 +8,7 @@ nothing: it sees arrays of zeros.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ import jax
 import numpy as np
 
 from ...errors import TracingError
-from . import internals
+from . import internals, source
 from .jaxprs import ClosedJaxpr, constants, float0, instantiated, is_dead, is_inexact, is_var, outputs
 
 _RETURNS_LOGS = jax.__version_info__ >= (0, 11)
@@ -87,6 +88,15 @@ def of(eqn: Any) -> CustomJvp | CustomVjp | None:
     if eqn.primitive.name == "custom_jvp_call":
         return custom_jvp(eqn)
     return custom_vjp(eqn) if eqn.primitive.name == "custom_vjp_call" else None
+
+
+def line_of_rule(eqn: Any) -> str:
+    """Where the user's rule of such an equation is, as `file.py:12 (rule)`; else where it is called."""
+    rule = eqn.params["bwd" if "bwd" in eqn.params else "jvp_jaxpr_fun"]
+    found = re.fullmatch(r"(.+) at (.+):(\d+)", str(getattr(rule.debug_info, "func_src_info", "")))
+    if found and source.is_user_file(found[2]):
+        return source.describe_frame(found[2], int(found[3]), found[1])
+    return source.line_of(eqn)
 
 
 def custom_jvp(eqn: Any) -> CustomJvp:

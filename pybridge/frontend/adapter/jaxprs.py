@@ -124,6 +124,19 @@ def jaxpr_of(eqns: Sequence[Any], invars: Sequence[Var], outvars: Sequence[Any],
     return jex_core.Jaxpr((), list(invars), list(outvars), list(eqns), debug_info=debug_info)
 
 
+def function_of(eqn: Any, like: Any) -> Callable[..., list[Any]]:
+    """One equation of the jaxpr `like` as a function of its operands, with the derivatives that it has."""
+    known = {i: atom.val for i, atom in enumerate(eqn.invars) if not is_var(atom)}
+    atoms = dict.fromkeys(v for v in eqn.invars if is_var(v))
+    alone = jaxpr_as_fun(ClosedJaxpr(jaxpr_of([eqn], list(atoms), eqn.outvars, like), ()))
+
+    def run(*operands: Any) -> list[Any]:
+        given = {v: x for i, (v, x) in enumerate(zip(eqn.invars, operands, strict=True)) if i not in known}
+        return alone(*(given[v] for v in atoms))
+
+    return run
+
+
 def without_dead_code(jaxpr: Any) -> Any:
     """The jaxpr, which has no constants, without what its outputs do not need; the inputs stay."""
     alive, _ = internals.dce_jaxpr(jaxpr, True, instantiate=True)

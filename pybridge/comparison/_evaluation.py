@@ -1,0 +1,97 @@
+"""A problem's function and JAX's derivatives of it, in float64 or at the inputs' own precision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..frontend.adapter import jaxprs
+from ._problem import Arrays, Problem, widened
+
+
+def moved(point: Sequence[np.ndarray], h: float, tangents: Sequence[np.ndarray]) -> Arrays:
+    """The point, moved by h times the tangents, which is rounded once."""
+    steps = zip(point, map(widened, tangents), strict=True)
+    return tuple(np.asarray(widened(x) + h * v).astype(x.dtype) for x, v in steps)
+
+
+class Evaluation:
+    """What is returned is float64, or complex128, in either case.
+
+    point: the active leaves, as they go in; others: the other leaves. double: whether in float64.
+    """
+
+    def __init__(self, problem: Problem, double: bool):
+        flat = problem.flat(problem.f)
+        self.double = double
+        self.others = problem.others
+        with self.types():
+            self.point: Arrays = tuple(map(self._own, map(jax.numpy.asarray, problem.point)))
+
+        # Everything is an argument of the jitted functions, lest XLA spends its time on folding constants.
+        @jax.jit
+        def forward(xs, rest, vs):
+            return jax.jvp(lambda *active: flat(active, rest), xs, vs)[1]
+
+        @jax.jit
+        def backward(xs, rest, us):
+            return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
+
+        self._functions: tuple[Callable, Callable, Callable] = jax.jit(flat), forward, backward
+        self._flat = flat
+        with self.types():
+            shapes = jax.eval_shape(flat, self.point, self.others)
+        self.result_dtypes: list[np.dtype] = [y.dtype for y in shapes]
+
+    def jaxpr(self) -> Any:
+        """Of the active leaves, then the others."""
+        with self.types():
+            return jax.make_jaxpr(self._flat)(self.point, self.others)
+
+    def inside(self) -> tuple[float, set[str]]:
+        """The coarsest unit roundoff that the function computes with, and the names of its primitives."""
+        dtypes, names = _inside(self.jaxpr())
+        used = (*self.result_dtypes, *dtypes, *(x.dtype for x in self.point))
+        return max(float(jnp.finfo(dtype).eps) for dtype in used), names
+
+    def value(self, point: Sequence[np.ndarray]) -> Arrays:
+        return self._run(0, point)
+
+    def jvp(self, point: Sequence[np.ndarray], tangents: Sequence[np.ndarray]) -> Arrays:
+        return self._run(1, point, tuple(map(self._own, tangents)))
+
+    def vjp(self, point: Sequence[np.ndarray], cotangents: Sequence[np.ndarray]) -> Arrays:
+        given = zip(cotangents, self.result_dtypes, strict=True)
+        return self._run(2, point, tuple(u.astype(dtype) for u, dtype in given))
+
+    def moved(self, h: float, tangents: Sequence[np.ndarray]) -> Arrays:
+        """The value at the point, moved by h times the tangents."""
+        return self.value(moved(self.point, h, tangents))
+
+    def _run(self, which: int, point: Sequence[np.ndarray], *directions: Any) -> Arrays:
+        with self.types():
+            return tuple(map(widened, self._functions[which](tuple(point), self.others, *directions)))
+
+    def _own(self, x: Any) -> np.ndarray:
+        return widened(x) if self.double else np.asarray(x)
+
+    def types(self) -> AbstractContextManager:
+        """In which JAX has the dtypes that the function is evaluated in."""
+        return jax.enable_x64(self.double or jax.config.jax_enable_x64)
+
+
+def _inside(jaxpr: Any) -> tuple[set[Any], set[str]]:
+    """The float and complex dtypes, and the names of the primitives, of a jaxpr and those nested in it."""
+    dtypes, names = set(), set()
+    for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        names.add(eqn.primitive.name)
+        dtypes |= {v.aval.dtype for v in eqn.outvars if jaxprs.is_inexact(v.aval)}
+        for body in jaxprs.bodies(eqn):
+            more, others = _inside(body)
+            dtypes, names = dtypes | more, names | others
+    return dtypes, names

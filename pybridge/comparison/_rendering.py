@@ -1,0 +1,29 @@
+"""What rich shows, as plain text and as HTML."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+WIDTH = 118
+
+
+def plain(shown: Any) -> str:
+    text = io.StringIO()
+    Console(file=text, width=WIDTH, color_system=None).print(shown)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def recorded(shown: Any) -> Console:
+    """A console that was given it, and can export it."""
+    console = Console(record=True, file=io.StringIO(), width=WIDTH, force_terminal=True)
+    console.print(shown)
+    return console
+
+
+def notebook(shown: Any) -> str:
+    """HTML to be shown in a notebook."""
+    form = '<pre style="white-space:pre;overflow-x:auto;font-family:monospace"><code>{code}</code></pre>'
+    return recorded(shown).export_html(inline_styles=True, code_format=form)
