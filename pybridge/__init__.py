@@ -7,9 +7,11 @@ at the first use that needs it.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from .api.bridge import bridge
     from .api.doctor import doctor
     from .api.export import export
@@ -100,6 +102,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.metadata.version("pybridge")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_PLACES.get(name, 'errors')}")

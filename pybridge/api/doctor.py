@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +24,7 @@ from ..runtime.julia import image, source
 from ..runtime.julia.discovery import SETTING, Discovery
 from ..runtime.julia.installing import start_elsewhere
 from ..runtime.linker import linker
+from .rendering import notebook
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,7 +48,7 @@ class Row:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """All rows. Prints as a table, by itself or through rich; `healthy` is what scripts ask."""
 
@@ -62,6 +64,14 @@ class Report:
 
     def json(self) -> str:
         return json.dumps({"healthy": self.healthy, "rows": [asdict(row) for row in self.rows]}, indent=2)
+
+    def __repr__(self) -> str:
+        counts = Counter(row.state for row in self.rows)
+        found = ", ".join(f"{n} {state}" for state, n in counts.items())
+        return f"<Report of pybridge.doctor: {'healthy' if self.healthy else 'not healthy'}; {found}>"
+
+    def _repr_html_(self) -> str:
+        return notebook(self)
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)

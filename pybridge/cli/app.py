@@ -59,6 +59,23 @@ class Derivative(StrEnum):
     grad = "grad"
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        typer.echo(f"pybridge {__version__}")
+        raise typer.Exit(0)
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
 @app.command()
 def doctor(
     rules: Annotated[bool, typer.Option("--rules", help="Count transpose rules over JVP rules.")] = False,
@@ -177,7 +194,12 @@ def compare(
         _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
     ):
         from ..comparison import compare as run
+        from ..comparison import picture_format
 
+        for file in filter(None, (json, html, plot)):
+            _check_folder(file)
+        if plot is not None:
+            picture_format(plot)
         named = _words(engines) if engines else None
         with Console(stderr=True).status("comparing") as status:
             result = run(
@@ -258,6 +280,7 @@ def export(
             return
         if output is None:
             raise UnknownOption("name the file to write by --output")
+        _check_folder(output)
         from ..api.export import export as run
 
         if vjp:
@@ -267,6 +290,14 @@ def export(
         data = made.serialize(vjp_order=vjp_order)
         output.write_bytes(data)
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
+
+
+def _check_folder(path: Path) -> None:
+    """Raises UnknownOption, before there is anything to be lost, where a file cannot be written."""
+    if not path.parent.is_dir():
+        raise UnknownOption(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.is_dir():
+        raise UnknownOption(f"{path} cannot be written: it is a folder")
 
 
 def _write_library(

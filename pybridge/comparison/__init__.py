@@ -9,6 +9,7 @@ from ._compare import compare
 from ._comparison import Comparison
 from ._counting import count_equations
 from ._locate import Disagreement
+from ._plot import picture_format
 from ._rows import Error, Reference, Row, Taylor, Times
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "check",
     "compare",
     "count_equations",
+    "picture_format",
 ]

@@ -77,7 +77,7 @@ class Check:
         return ", ".join(f"{n} {state}" for state, n in counts.items() if n)
 
     def __str__(self) -> str:
-        from ._rendering import plain
+        from ..api.rendering import plain
 
         return plain(self)
 
@@ -87,6 +87,6 @@ class Check:
         return table(self)
 
     def _repr_html_(self) -> str:
-        from ._rendering import notebook
+        from ..api.rendering import notebook
 
         return notebook(self)

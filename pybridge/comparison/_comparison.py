@@ -9,15 +9,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..api.rendering import notebook, plain
 from ._problem import Problem
 from ._quotients import Verdict
-from ._rendering import notebook, plain
 from ._rows import Reference, Row, judged
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
     from ._locate import Disagreement
+    from ._table import Layout
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,13 +97,13 @@ class Comparison:
             return candidate_disagreement(self.problem, self.candidates[name], self[name], self.rtol)
         return first_disagreement(self.problem, self[name].engine, self.rtol)
 
-    def table(self) -> Group:
+    def table(self) -> Layout:
         """For rich's `print`."""
         from ._table import table
 
         return table(self)
 
-    def __rich__(self) -> Group:
+    def __rich__(self) -> Layout:
         return self.table()
 
     def __str__(self) -> str:
@@ -138,10 +137,13 @@ class Comparison:
         Path(path).write_text(html(self), encoding="utf-8")
 
     def plot(self, path: str | Path) -> None:
-        """Errors and times as a picture; the format follows the suffix (.png, .svg, .pdf)."""
-        from ._plot import figure
+        """Errors and times as a picture; the format follows the suffix (.png, .svg, .pdf).
 
-        figure(self).savefig(path, bbox_inches="tight")
+        Raises UnknownOption for another.
+        """
+        from ._plot import figure, picture_format
+
+        figure(self).savefig(path, format=picture_format(path), bbox_inches="tight")
 
 
 def _finite(value: Any) -> Any:

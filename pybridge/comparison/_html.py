@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
+from ..api.rendering import recorded
 from ._plot import figure
-from ._rendering import recorded
 
 if TYPE_CHECKING:
     from ._comparison import Comparison

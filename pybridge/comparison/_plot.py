@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from ..errors import UnknownOption
 from ._rows import Row
 
 if TYPE_CHECKING:
@@ -15,6 +17,15 @@ if TYPE_CHECKING:
     from ._comparison import Comparison
 
 _SMALLEST = 1e-18  # an error of zero is drawn here
+
+
+def picture_format(path: str | Path) -> str:
+    """What matplotlib calls the format of a file by its suffix. Raises UnknownOption where it has none."""
+    known = FigureCanvasAgg.get_supported_filetypes()
+    suffix = Path(path).suffix.removeprefix(".").lower()
+    if suffix not in known:
+        raise UnknownOption(f"{path} names no format of pictures by its suffix; there are {', '.join(known)}")
+    return suffix
 
 
 def figure(comparison: Comparison) -> Figure:

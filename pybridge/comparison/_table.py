@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -31,16 +33,42 @@ _COLUMNS = (
 )
 
 
-def table(comparison: Comparison) -> Group:
+def table(comparison: Comparison) -> Layout:
+    return Layout(comparison)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """One table, or where that is too wide several with some of the columns each; then the notes."""
+
+    comparison: Comparison
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        def fits(start: int, end: int) -> bool:
+            unbounded = options.update(max_width=1000)
+            grid = _grid(self.comparison, start, end)
+            return Measurement.get(console, unbounded, grid).maximum <= options.max_width
+
+        start, last = 0, len(_COLUMNS)
+        while start < last:
+            end = next((end for end in range(last, start, -1) if fits(start, end)), start + 1)
+            yield _grid(self.comparison, start, end)
+            start = end
+        yield from _notes(self.comparison)
+
+
+def _grid(comparison: Comparison, start: int, end: int) -> Table:
+    """The table with some of the columns."""
     c = comparison
-    title = f"{escape(c.function)}({escape(c.arguments)}), seed {c.seed}"
+    title = f"{escape(c.function)}({escape(c.arguments)}), seed {c.seed}" if start == 0 else None
     grid = Table(title=title, title_justify="left", box=box.HORIZONTALS, padding=(0, 1))
     grid.add_column("engine", no_wrap=True)
-    for name in _COLUMNS:
+    for name in _COLUMNS[start:end]:
         grid.add_column(name, justify="right", no_wrap=True)
     for row in c.rows:
-        grid.add_row(*_cells(row), end_section=True)
-    return Group(grid, *_notes(comparison))
+        engine, *cells = _cells(row)
+        grid.add_row(engine, *cells[start:end], end_section=True)
+    return grid
 
 
 def _cells(row: Row) -> Iterator[Text | str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import html
 import importlib
 import operator
 import re
@@ -132,7 +133,7 @@ class Structure:
     outputs: Any
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Program:
     """A closed Program.
 
@@ -213,6 +214,14 @@ class Program:
 
     def __str__(self) -> str:
         return format_program(self)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, types)) for types in (self.input_types, self.output_types))
+        count = self.equation_count()
+        return f"<Program {self.name}({inputs}) -> ({outputs}), {count} equation{'s' * (count != 1)}>"
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="white-space:pre;overflow-x:auto">{html.escape(str(self))}</pre>'
 
     def equation_count(self, recursive: bool = True) -> int:
         """The number of equations, those of nested Programs included if `recursive`.

@@ -19,7 +19,7 @@ from .requests import ask, digits
 Mask = tuple[bool, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Linearization:
     """A Program split at a point: what is known there, and a Program linear in the tangents.
 
@@ -33,6 +33,15 @@ class Linearization:
     linear: Program
     has_tangent: Mask
     residuals: int
+
+    def __repr__(self) -> str:
+        return f"<Linearization: {self.known!r}, {self.linear!r}, {self.residuals} residuals>"
+
+    def __str__(self) -> str:
+        return f"{self.known}\n{self.linear}"
+
+    def _repr_html_(self) -> str:
+        return self.known._repr_html_() + self.linear._repr_html_()
 
 
 def jvp(program: Program, active: Iterable[int] | None = None, *, optimize: bool = False) -> Program:

@@ -230,6 +230,10 @@ def test_doctor_counts_rules(run):
         (("compare", "functions.py:g", "--engines", "enzime"), 2, "there is no engine 'enzime'"),
         (("export", "functions.py:g", "-o", "x", "--platforms", "abacus"), 2, "abacus"),
         (("export", "functions.py:g"), 2, "--output"),
+        (("export", "functions.py:g", "-o", "none/g.bin"), 2, "there is no folder none"),
+        (("compare", "functions.py:g", "--plot", "a.xyz"), 2, "a.xyz names no format"),
+        (("compare", "functions.py:g", "--json", "none/a.json"), 2, "there is no folder none"),
+        (("compare", "functions.py:g", "--html", "."), 2, "is a folder"),
         (("nonsense",), 2, "nonsense"),
     ],
 )
@@ -237,6 +241,11 @@ def test_wrong_use_is_one_panel(run, words, status, says):
     done = run(*words)
     assert done.exit_code == status
     assert says in " ".join(done.stderr.replace("│", " ").split()) and "Traceback" not in done.stderr
+
+
+def test_the_version(run):
+    assert run("--version").stdout == f"pybridge {pb.__version__}\n"
+    assert pb.__version__[0].isdigit()
 
 
 def test_debug_shows_where_an_error_comes_from(run):

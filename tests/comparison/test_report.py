@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import pybridge as pb
 from pybridge.comparison import count_equations
@@ -46,6 +48,37 @@ def test_pictures_and_pages_are_made_with_julia_in_the_process(tmp_path):
     lines = done.stdout.splitlines()
     assert lines[0] == "sin(f32[3]), seed 0"
     assert any(line.split()[:1] == ["transpose"] for line in lines)
+
+
+SHORT = pb.compare(lambda x: x * 2.0, np.ones(3, np.float32), engines=["transpose"], repeats=1)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200])
+def test_no_number_is_cut_at_any_width(width):
+    from rich.console import Console
+
+    text = io.StringIO()
+    Console(file=text, width=width, color_system=None).print(SHORT)
+    shown = text.getvalue()
+    assert "…" not in shown and max(map(len, shown.splitlines())) <= width
+    numbers = [f"{SHORT['jax'].jvp.absolute:.1e}", "1.00 x jax", str(SHORT["jax"].equations)]
+    assert all(number in shown for number in numbers)
+
+
+def test_results_are_shown_short_in_a_shell_and_as_html_in_a_notebook():
+    program = pb.trace(lambda x: jnp.sin(x) * 2)(np.ones(3, np.float32))
+    assert repr(program) == "<Program lambda(f32[3]) -> (f32[3]), 2 equations>"
+    shown = {
+        "Program": program,
+        "Linearization": program.linearize(),
+        "Comparison": SHORT,
+        "Report": pb.doctor(),
+        "Check": pb.check(jnp.sin, 1.0),
+    }
+    for name, x in shown.items():
+        assert repr(x).startswith(f"<{name} ") or repr(x).startswith(f"<{name}: "), repr(x)
+        assert len(repr(x)) < 200 and "\n" not in repr(x)
+        assert x._repr_html_().startswith("<pre") and "<script" not in x._repr_html_()
 
 
 def test_equations_are_counted_inside_loops_and_calls():
