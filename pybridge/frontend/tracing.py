@@ -13,7 +13,8 @@ import jax
 
 from ..errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
 from ..ir.deferred import expanded
-from ..ir.program import Equation, Program, Structure
+from ..ir.program import Program, Structure
+from ..ir.while_bounds import bounded
 from .adapter import jaxprs, references, source
 from .lowering import lower
 from .names import function_name
@@ -50,7 +51,7 @@ def trace(
         structure = Structure(jax.tree.structure((args, kwargs)), out_tree)
         program = expanded(lower(jaxpr, name=program_name(f)))
         if while_bound is not None:
-            program = _with_bound(program, while_bound)
+            program = bounded(program, while_bound)
         return replace(program, structure=structure)
 
     return traced
@@ -65,21 +66,7 @@ def check_bound(while_bound: Any) -> None:
 def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
     """The Program of a jaxpr without constants, with that bound on the trips of every while loop."""
     program = lower(jaxprs.ClosedJaxpr(jaxpr, ()), name=name)
-    return program if while_bound is None else _with_bound(program, while_bound)
-
-
-def _with_bound(program: Program, bound: int) -> Program:
-    """The Program with a bound on the trips of every while loop."""
-
-    def bounded(body: Program) -> Program:
-        return _with_bound(body, bound)
-
-    def equation(eq: Equation) -> Equation:
-        eq = eq.with_bodies(bounded)
-        return replace(eq, attrs={**eq.attrs, "bound": bound}) if eq.op == "while" else eq
-
-    rules = {name: rule.mapped(bounded) for name, rule in program.rules.items()}
-    return replace(program, equations=tuple(map(equation, program.equations)), rules=rules)
+    return program if while_bound is None else bounded(program, while_bound)
 
 
 def program_name(f: Callable) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
@@ -24,6 +25,7 @@ from ..frontend.adapter import checks, devices, eager, jaxprs
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
+from ..ir import while_bounds
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
@@ -155,6 +157,8 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
         _tell(program, f"XLA operations, differentiated by JAX: {e}", **how)
         return jvp_by_jax(program, active, primals, tangents)
     known = call(halves.known, *primals, execute=execute, **how)
+    if while_bounds.has_bound(program):
+        _check_bounds(program, primals, known)
     available = [*primals, *known]
     dots = (
         call(
@@ -172,6 +176,22 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
     return ys, [
         next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(halves.has_tangent, ys, strict=True)
     ]
+
+
+def _check_bounds(program: Program, primals: Sequence[Any], known: Sequence[Any]) -> None:
+    """Raises NotDifferentiable where a loop runs longer than its bound, if the values are there to see it."""
+    if jaxprs.any_tracer((*primals, *known)):
+        return
+
+    def nans(results: Sequence[Any]) -> int:
+        return sum(int(jnp.isnan(y).sum()) for y in results if jaxprs.is_inexact(y))
+
+    found = known[: len(program.outputs)]
+    if nans(found) > 0 and nans(found) > nans(call(program, *primals)):
+        raise NotDifferentiable(
+            f"a while loop of {program.name} runs longer than its while_bound: its derivatives would be NaN, "
+            'and are under jit. Give a larger while_bound, or execute="julia", which needs none'
+        )
 
 
 def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any], tangents: Sequence[Any]):
