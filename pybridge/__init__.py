@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     )
     from .frontend.tracing import trace
     from .functions import JuliaFunction, julia_function
-    from .ir.parser import parse
     from .ir.program import Program
+    from .runtime.reading import parse
     from .runtime.transforms import Linearization
 
 __all__ = [
@@ -94,7 +94,7 @@ _PLACES = {
     "trace": "frontend.tracing",
     "JuliaFunction": "functions",
     "julia_function": "functions",
-    "parse": "ir.parser",
+    "parse": "runtime.reading",
     "Program": "ir.program",
     "Linearization": "runtime.transforms",
 }

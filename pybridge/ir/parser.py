@@ -13,10 +13,10 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..errors import ProgramSyntaxError, ProgramVersionError
+from ..errors import ProgramSyntaxError, ProgramTypeError, ProgramVersionError
 from .numerals import COMPLEX, DTYPES, FLOATS, integer_range, read_float
 from .printer import RESERVED, VERSION
-from .program import Equation, Program
+from .program import Equation, Program, checked_string
 from .schema import OPERATIONS
 from .types import Atom, Literal, SymDim, TensorType, Value, Var
 
@@ -25,7 +25,8 @@ MAX_NESTING = 100
 
 # One token with the white space before it. A comment is the first alternative where it is behind a token on
 # its line, and else the one before the last: so a source is told from a remark. The last alternative is a
-# character that begins no token. There are no groups: a million pairs would keep Python's collector busy.
+# character that begins no token. What is not closed is a token to the end of its line, so that no text is
+# looked through twice. There are no groups: a million pairs would keep Python's collector busy.
 _TOKEN = re.compile(
     r"""
     [ \t\r]* \#[^\n]*
@@ -34,10 +35,10 @@ _TOKEN = re.compile(
     | [A-Za-z_][A-Za-z0-9_]*
     | [(){}\[\]:,=]
     | -?[0-9]+ (?: \.[0-9]+ (?:[eE][+-]?[0-9]+)? | [eE][+-]?[0-9]+ )? | -inf\b
-    | <[^>\n]*>
-    | "(?:[^"\\\n]|\\.)*"
+    | <[^>\n]*>?
+    | "(?:[^"\\\n]|\\.)*"?
     | \n[ \t\r]*\#[^\n]*
-    | [^ \t\r\n]
+    | [^ \t\r\n\#]
     )
     """,
     re.VERBOSE | re.ASCII,
@@ -53,6 +54,8 @@ _KINDS = {
 }
 """What a token's first character says of it."""
 
+_CLOSED = {"DIMEXPR": ">", "STRING": '"'}
+
 _KIND = {"VAR": "a variable", "INT": "an integer", "NAME": "a name", "END": "the end of the text"}
 
 
@@ -60,7 +63,8 @@ def parse(text: str, constants: Mapping[str, np.ndarray] | None = None) -> Progr
     """The one Program in `text`; `constants` holds the arrays that it refers to.
 
     Raises ProgramSyntaxError (with line and column) for what is not the text of exactly one Program,
-    ProgramVersionError for text of a newer version, ProgramTypeError for an ill-typed Program.
+    ProgramVersionError for text of a newer version, ProgramTypeError for types beyond the bounds. Whether the
+    equations have these types is for `runtime.reading.parse` to ask, which people call.
     """
     programs = parse_all(text, constants)
     if len(programs) != 1:
@@ -77,7 +81,7 @@ def parse_all(text: str, constants: Mapping[str, np.ndarray] | None = None) -> l
 
 class _Parser:
     def __init__(self, text: str, constants: Mapping[str, np.ndarray]):
-        self.text = text
+        self.text = text.rstrip(_SPACE)
         self.constants = constants
         self.kinds: list[str] = []
         self.tokens: list[str] = []
@@ -85,6 +89,10 @@ class _Parser:
         self.at = 0
         self.depth = 0
         self.types: dict[tuple[str, ...], TensorType] = {}
+        try:
+            text.encode()
+        except UnicodeEncodeError as e:
+            self.fail_at(e.start, "half of a surrogate pair is no character")
         self.tokenize()
 
     def tokenize(self) -> None:
@@ -98,8 +106,12 @@ class _Parser:
                 continue
             if kind == "NUMBER" and token != "-":
                 kind = "INT" if token.lstrip("-").isdigit() else "FLOAT"
-            elif kind is None or (len(token) == 1 and kind not in ("NAME", "PUNCT")):
-                self.fail_at(self.start(len(tokens)), f"unexpected character {token!r}")
+            elif (
+                kind is None
+                or (len(token) == 1 and kind not in ("NAME", "PUNCT"))
+                or not token.endswith(_CLOSED.get(kind, ""))
+            ):
+                self.fail_at(self.start(len(tokens)), f"unexpected character {token[0]!r}")
             kinds.append(kind)
             tokens.append(token)
         kinds.append("END")
@@ -230,7 +242,11 @@ class _Parser:
         key = tuple(self.tokens[start : self.at])
         if key not in self.types:
             self.at = start + 2
-            self.types[key] = TensorType(dtype, self.shape())
+            shape = self.shape()
+            try:
+                self.types[key] = TensorType(dtype, shape)
+            except ProgramTypeError as e:
+                self.fail_at(self.start(start), str(e), ProgramTypeError)
         return self.types[key]
 
     def shape(self) -> tuple[int | SymDim, ...]:
@@ -250,9 +266,10 @@ class _Parser:
 
     def symbolic(self) -> SymDim:
         text = self.take("DIMEXPR")[1:-1]
-        if not text.strip():
-            self.fail_before("a symbolic dimension is empty")
-        return SymDim(text)
+        try:
+            return SymDim(text)
+        except ProgramTypeError as e:
+            self.fail_before(str(e))
 
     def dtype(self) -> str:
         if self.tokens[self.at] not in DTYPES:
@@ -388,8 +405,6 @@ class _Parser:
 
     def string(self, token: str) -> str:
         try:
-            text = json.loads(token)
-            text.encode()  # a lone surrogate is JSON but not text
-            return text
-        except ValueError:
+            return checked_string(json.loads(token))
+        except (ValueError, ProgramTypeError):
             self.fail_before(f"{token[:40]} is not a JSON string")

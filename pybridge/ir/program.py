@@ -44,7 +44,9 @@ class Equation:
         object.__setattr__(self, "inputs", tuple(self.inputs))
         object.__setattr__(self, "outputs", tuple(self.outputs))
         if self.source:
-            object.__setattr__(self, "source", " ".join(self.source.split()))
+            # Names of files may have bytes that are no text.
+            source = self.source.encode("utf-8", "replace").decode()
+            object.__setattr__(self, "source", " ".join(source.split()))
         if not self.attrs:
             object.__setattr__(self, "attrs", _NO_ATTRS)
         elif not isinstance(self.attrs, MappingProxyType):
@@ -109,11 +111,13 @@ def _programs(value: Value) -> Iterator[Program]:
 
 def _plain(value: Value) -> Value:
     """An attribute value without numpy's types and without mutable lists."""
-    if type(value) in (int, str, bool):  # most are
+    if type(value) in (int, bool):  # most are
         return value
     match value:
-        case None | bool() | str() | SymDim() | Program():
+        case None | bool() | SymDim() | Program():
             return value
+        case str():
+            return checked_string(value)
         case list() | tuple():
             return tuple(map(_plain, value))
         case int() | np.integer():
@@ -123,6 +127,13 @@ def _plain(value: Value) -> Value:
         case np.bool_():
             return bool(value)
     raise ProgramTypeError(f"an attribute cannot hold {value!r} of type {type(value).__name__}")
+
+
+def checked_string(value: str) -> str:
+    """Raises ProgramTypeError where a character is none to one of the languages: 0, half a surrogate pair."""
+    if "\0" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        raise ProgramTypeError(f"{value[:40]!r} has a character that no text of a Program can have")
+    return value
 
 
 @dataclass(frozen=True)

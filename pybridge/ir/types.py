@@ -6,18 +6,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ProgramTypeError
+from .dims import check_dimension
 from .numerals import DTYPES, bits, format_number, is_inexact, normalise
+
+MAX_BYTES = 2**47
+"""Of an array, axes of size 0 counting as 1: the address space of a process. What no machine could hold is
+refused where it is made or read, so that no product of sizes overflows (julia/src/ir/program.jl too)."""
+MAX_RANK = 64
+"""That of numpy's arrays."""
 
 
 @dataclass(frozen=True, slots=True)
 class SymDim:
-    """A symbolic dimension: an expression in dimension variables, such as `2*b + 1`."""
+    """A symbolic dimension: an expression in dimension variables, such as `2*b + 1` (see `dims`)."""
 
     text: str
 
     def __post_init__(self) -> None:
-        if not self.text.strip() or ">" in self.text or "\n" in self.text:
-            raise ProgramTypeError(f"{self.text!r} is not a symbolic dimension")
+        check_dimension(self.text)
 
     def __str__(self) -> str:
         return f"<{self.text}>"
@@ -28,7 +34,10 @@ Dim = int | SymDim
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """dtype (a key of `numerals.DTYPES`) and shape of a value."""
+    """dtype (a key of `numerals.DTYPES`) and shape of a value.
+
+    Raises ProgramTypeError for what is no dtype or dimension, or is larger than MAX_BYTES or MAX_RANK.
+    """
 
     dtype: str
     shape: tuple[Dim, ...] = ()
@@ -36,9 +45,17 @@ class TensorType:
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
             raise ProgramTypeError(f"{self.dtype} is not a dtype; there are {', '.join(DTYPES)}")
+        if len(self.shape) > MAX_RANK:
+            raise ProgramTypeError(f"an array of {len(self.shape)} axes has more than {MAX_RANK}")
+        size = DTYPES[self.dtype].itemsize
         for dim in self.shape:
-            if not isinstance(dim, SymDim) and (type(dim) is not int or dim < 0):
+            if isinstance(dim, SymDim):
+                continue
+            if type(dim) is not int or dim < 0:
                 raise ProgramTypeError(f"{dim!r} is not a dimension")
+            size *= dim or 1
+            if size > MAX_BYTES:
+                raise ProgramTypeError(f"{self} has more than 2^47 bytes")
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"

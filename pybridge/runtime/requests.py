@@ -32,6 +32,7 @@ _DOING = {
     "explain": "compiling",
     "host_object": "compiling what all kernels share",
     "normalize": "reading",
+    "check": "checking the types of",
     "optimize": "simplifying",
     "evaluate": "evaluating",
     "enzyme": "compiling the derivative by Enzyme.jl of",
@@ -53,9 +54,15 @@ def ask(command: str, program: Program | None, *arguments: str, before: str = ""
 
     before: what its text begins with.
     """
-    words, text = [a for a in arguments if a], str(program) if program is not None else ""
-    verb = _DOING.get(command)
-    doing = f"{verb} {program.name or 'a Program'} in Julia" if verb and program else verb or ""
+    text = str(program) if program is not None else ""
+    name = (program.name or "a Program") if program else ""
+    return ask_about_text(command, text, *arguments, before=before, name=name)
+
+
+def ask_about_text(command: str, text: str, *arguments: str, before: str = "", name: str = "a text") -> str:
+    """As `ask`, about a Program that is there as text alone. name: what people who wait are told."""
+    words, verb = [a for a in arguments if a], _DOING.get(command, "")
+    doing = f"{verb} {name} in Julia" if verb and name else verb
     try:
         answer = answers.answer(
             command,
@@ -64,12 +71,12 @@ def ask(command: str, program: Program | None, *arguments: str, before: str = ""
             lambda: julia.request(command, before + text, arguments=words, doing=doing),
         )
     except errors.JuliaError as e:
-        dump(command, words, program, f"{e.kind}: {e}\n{e.stacktrace}")
+        dump(command, words, text, f"{e.kind}: {e}\n{e.stacktrace}")
         translated = _translated(e, command)
         if translated is e:  # `from e` would make it its own cause: whoever follows causes never ends
             raise
         raise translated from e
-    dump(command, words, program, answer)
+    dump(command, words, text, answer)
     return answer
 
 

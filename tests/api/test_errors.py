@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pybridge as pb
+from pybridge.ir import parser
 from pybridge.runtime import transforms
 
 X = np.ones((3, 3), np.float32)
@@ -19,7 +20,7 @@ def the_session_goes_on():
     assert jax.grad(pb.bridge(lambda x: x**2))(3.0) == 6
 
 
-def refused(kind: type[pb.PyBridgeError], *words: str):
+def refused(kind: type[pb.PyBridgeError] | tuple, *words: str):
     """A context in which that exception is raised, with a message of these words."""
     return pytest.raises(kind, match="(?s)" + ".*".join(words))
 
@@ -245,8 +246,8 @@ def test_text_of_a_newer_version():
         pb.parse("pybridge 99\nprogram f() {\n return\n}\n")
 
 
-def _ill_typed(equation: str) -> pb.Program:
-    return pb.parse(
+def _text(equation: str) -> str:
+    return (
         f"pybridge 1\nprogram f(%0: f32[3], %1: f32[2]) {{\n  {equation}  # model.py:3 (f)\n  return %2\n}}\n"
     )
 
@@ -262,10 +263,48 @@ def _ill_typed(equation: str) -> pb.Program:
     ],
 )
 def test_ill_typed_programs(equation, words):
-    p = _ill_typed(equation)
-    for use in (p.vjp, p.optimize, lambda: transforms.normalize(p)):
-        with refused(pb.ProgramTypeError, *words, "model.py:3"):
+    p = parser.parse(_text(equation))  # which leaves types to whoever uses the Program
+    for use in (p.vjp, p.optimize, lambda: transforms.normalize(p), lambda: pb.parse(_text(equation))):
+        with refused(pb.ProgramTypeError, "line 3, column 3", *words, "model.py:3"):
             use()
+
+
+def test_a_place_in_a_text_is_that_of_the_text_as_it_was_given():
+    text = "# a remark\n\npybridge 1 program f(%9: f32[3])\n{\n%8: f32[3] = exp %9 # model.py:1 (f)\n\n"
+    with refused(pb.ProgramTypeError, "line 7, column 5", r"f32\[2\]"):
+        pb.parse(text + "    %7: f32[2]\n = sin %8 return }")
+
+
+LARGE = "4294967296, 4294967296"
+
+
+@pytest.mark.parametrize(
+    "equation, words",
+    [
+        (f"%2: f32[{LARGE}] = reshape %0 {{shape=[{LARGE}]}}", ["line 3, column 7", "more than 2.47 bytes"]),
+        (f"%2: f32[0, {LARGE}] = copy %0", ["line 3, column 7", "more than 2.47 bytes"]),
+        (f"%2: f32[0] = reshape %0 {{shape=[0, {LARGE}]}}", ["line 3, column 3", "reshape"]),
+        (f"%2: f32[{','.join('1' * 65)}] = copy %0", ["line 3, column 7", "65 axes"]),
+        ("%2: f32[<b^300000000>] = copy %0", ["line 3, column 11", "degree"]),
+        ("%2: f32[<(a+b+c+d+e)^60>] = copy %0", ["line 3, column 11", "terms"]),
+        ("%2: f32[<b - b - 1>] = copy %0", ["line 3, column 11", "the number -1"]),
+        ("%2: f32[] = reduce_sum %0 {axes=[[0]]}", ["line 3, column 3", "attribute axes"]),
+        ("%2: f32[3] = sin %0 # \ud800\n", ["line 3, column 25", "surrogate"]),
+        ('%2: f32[3] = convert_element_type %0 {dtype="\\u0000"}', ["line 3, column 47", "string"]),
+    ],
+)
+def test_what_no_machine_could_hold_is_refused_where_it_stands(equation, words):
+    with refused((pb.ProgramTypeError, pb.ProgramSyntaxError), *words):
+        pb.parse(_text(equation))
+
+
+def test_functions_whose_results_no_machine_could_hold():
+    def spread(x):
+        return jax.lax.broadcast(x, (10**12, 10**12))
+
+    for use in (pb.trace(spread), pb.bridge(spread), jax.jit(pb.bridge(spread))):
+        with refused(pb.PyBridgeError, "more than 2.47 bytes"):
+            use(np.float32(1))
 
 
 def test_constants_that_are_missing():

@@ -1,36 +1,37 @@
 # Program text -> Program, by recursive descent over the tokens. Nothing in it is ever evaluated.
+# pybridge/ir/parser.py refuses the same texts.
 
 const FORMAT_VERSION = 1
 # nested Programs and lists, as in Python; deeper text is refused before the stack is
 const MAX_NESTING = 100
+# with a sign
+const MAX_DIGITS = 20
+const RESERVED = ("true", "false", "none", "inf", "nan")
 
 mutable struct Parser
     text::String
     tokens::Vector{Token}
+    comments::Dict{Int,SubString{String}}
     at::Int
     depth::Int
+    places::IdDict{Var,Int}     # where an equation begins, by its first result
 end
+Parser(text::String) = Parser(text, tokenize(text)..., 1, 0, IdDict{Var,Int}())
 
 peek_token(p::Parser) = p.tokens[p.at]
 fail(p::Parser, message, token = peek_token(p)) = throw(syntax_error(p.text, token.offset, message))
 describe(t::Token) =
     t.kind === :end ? "the end of the text" : t.kind === :var ? "%$(t.text)" : repr(String(t.text))
 
-"Moves past comments that stand where no equation ended."
-skip_comments(p::Parser) =
-    while peek_token(p).kind === :source
-        p.at += 1
-    end
+function place_text(p::Parser, offset)
+    place = syntax_error(p.text, offset, "")
+    "line $(place.line), column $(place.column): "
+end
 
 function next_token(p::Parser)
-    skip_comments(p)
     token = peek_token(p)
     token.kind === :end || (p.at += 1)
     token
-end
-function upcoming(p::Parser)
-    skip_comments(p)
-    peek_token(p)
 end
 ispunct(t::Token, c) = t.kind === :punct && t.text == c
 
@@ -39,12 +40,19 @@ function expect(p::Parser, kind::Symbol, what)
     token.kind === kind || fail(p, "expected $what, got $(describe(token))", token)
     token.text
 end
+function expect_name(p::Parser, what)
+    token = peek_token(p)
+    found = expect(p, :name, what)
+    found in RESERVED ? fail(p, "$found is reserved and cannot be $what", token) : found
+end
+expect_integer(p::Parser) =
+    (token = peek_token(p); expect(p, :int, "an integer"); parse_integer(p, token))
 function expect(p::Parser, punct::String)
     token = next_token(p)
     ispunct(token, punct) || fail(p, "expected '$punct', got $(describe(token))", token)
 end
 function accept(p::Parser, punct::String)
-    ispunct(upcoming(p), punct) || return false
+    ispunct(peek_token(p), punct) || return false
     p.at += 1
     true
 end
@@ -59,11 +67,23 @@ end
 
 Reads all Programs of a text. Throws `ProgramSyntaxError`, `ProgramVersionError`, or
 `ProgramTypeError`."""
-function parse_programs(text::AbstractString)
+parse_programs(text::AbstractString) = parse_programs(parser(text))
+
+"As `parse_programs`, with their types checked: errors say where in the text."
+function checked_programs(text::AbstractString)
+    p = parser(text)
+    place(e) = place_text(p, p.places[e.outputs[1]])
+    Program[typecheck(q, place) for q in parse_programs(p)]
+end
+
+function parser(text::AbstractString)
     isvalid(String(text)) || throw(ProgramSyntaxError("the text is not valid UTF-8", 1, 1))
-    p = Parser(String(text), tokenize(String(text)), 1, 0)
+    Parser(String(text))
+end
+
+function parse_programs(p::Parser)
     expect_word(p, "pybridge")
-    version = parse_integer(p, next_token(p))
+    version = expect_integer(p)
     version > FORMAT_VERSION &&
         throw(
             ProgramVersionError(
@@ -73,17 +93,16 @@ function parse_programs(text::AbstractString)
         )
     version == FORMAT_VERSION || fail(p, "unknown version $version")
     programs = Program[]
-    while isempty(programs) || upcoming(p).kind !== :end
+    while isempty(programs) || peek_token(p).kind !== :end
         expect_word(p, "program")
-        title = expect(p, :name, "the program's name")
-        push!(programs, parse_body(p, String(title)))
+        push!(programs, parse_body(p, String(expect_name(p, "the program's name"))))
     end
     programs
 end
 
 "Reads a text that holds exactly one Program."
-function parse_program(text::AbstractString)
-    programs = parse_programs(text)
+parse_program(text::AbstractString) = one_program(parse_programs(text))
+function one_program(programs)
     length(programs) == 1 ||
         throw(ProgramSyntaxError("expected one program, got $(length(programs))", 1, 1))
     programs[1]
@@ -103,14 +122,14 @@ function parse_body(p::Parser, title)
         scope, inputs, equations = Scope(), Var[], Equation[]
         expect(p, "(")
         if !accept(p, ")")
-            push!(inputs, parse_input(p, scope))
+            push!(inputs, bind!(p, scope))
             while accept(p, ",")
-                push!(inputs, parse_input(p, scope))
+                push!(inputs, bind!(p, scope))
             end
             expect(p, ")")
         end
         expect(p, "{")
-        while !(upcoming(p).kind === :name && upcoming(p).text == "return")
+        while !(peek_token(p).kind === :name && peek_token(p).text == "return")
             push!(equations, parse_equation(p, scope))
         end
         p.at += 1
@@ -124,15 +143,17 @@ function parse_binder(p::Parser)
     token = next_token(p)
     token.kind === :var || fail(p, "expected a variable, got $(describe(token))", token)
     number = parse_integer(p, token)
+    length(token.text) < 10 || fail(p, "the variable number $number is too large", token)
     expect(p, ":")
     number, Var(parse_type(p))
 end
 
-function parse_input(p::Parser, scope::Scope)
-    token = upcoming(p)
+"Reads a binder into `scope`; what is in `outer` is bound already."
+function bind!(p::Parser, scope::Scope, outer::Scope = scope)
+    token = peek_token(p)
     number, variable = parse_binder(p)
-    haskey(scope, number) && fail(p, "%$number is bound twice", token)
-    scope[number] = variable
+    haskey(scope, number) || haskey(outer, number) ? fail(p, "%$number is bound twice", token) :
+    (scope[number] = variable)
 end
 
 function parse_dtype(p::Parser)
@@ -143,16 +164,21 @@ function parse_dtype(p::Parser)
 end
 
 function parse_type(p::Parser)
-    type = parse_dtype(p)
-    dims = Dim[]
+    token, type, dims = peek_token(p), parse_dtype(p), Dim[]
     expect(p, "[")
-    accept(p, "]") && return TensorType(type, dims)
-    push!(dims, parse_size(p))
-    while accept(p, ",")
+    if !accept(p, "]")
         push!(dims, parse_size(p))
+        while accept(p, ",")
+            push!(dims, parse_size(p))
+        end
+        expect(p, "]")
     end
-    expect(p, "]")
-    TensorType(type, dims)
+    try
+        TensorType(type, dims)
+    catch e
+        e isa ProgramTypeError || rethrow()
+        throw(ProgramTypeError(place_text(p, token.offset) * e.message))
+    end
 end
 
 function parse_size(p::Parser)
@@ -163,58 +189,47 @@ function parse_size(p::Parser)
     size < 0 ? fail(p, "a dimension cannot be negative", token) : size
 end
 
-parse_dim_token(p::Parser, token) =
-    try
+function parse_dim_token(p::Parser, token)
+    dim = try
         parse_dim(token.text)
     catch e
-        e isa ArgumentError || rethrow()
-        fail(p, e.msg, token)
+        e isa ArgumentError ? fail(p, e.msg, token) :
+        e isa ProgramTypeError ? fail(p, e.message, token) : rethrow()
     end
+    dim isa Int ? fail(p, "<$(token.text)> is the number $dim, not a symbolic dimension", token) :
+    dim
+end
 
 function parse_integer(p::Parser, token::Token)
-    value = tryparse(Int, token.text)
+    value = length(token.text) > MAX_DIGITS ? nothing : tryparse(Int, token.text)
     value === nothing ?
     fail(p, "expected an integer that fits 64 bits, got $(describe(token))", token) : value
 end
 
 function parse_equation(p::Parser, scope::Scope)
-    token = upcoming(p)
+    token = peek_token(p)
     token.kind === :var ||
         fail(p, "expected an equation or \"return\", got $(describe(token))", token)
     # Results come into scope after the operands are read: an equation cannot use its own results.
-    numbers, outputs = Int[], Var[]
+    results, outputs = Scope(), Var[]
     while true
-        binder = upcoming(p)
-        number, variable = parse_binder(p)
-        number in numbers || haskey(scope, number) ? fail(p, "%$number is bound twice",
-            binder) : push!(numbers, number)
-        push!(outputs, variable)
+        push!(outputs, bind!(p, results, scope))
         accept(p, ",") || break
     end
     expect(p, "=")
-    head = upcoming(p)
-    title = Symbol(expect(p, :name, "a primitive's name"))
+    head = peek_token(p)
+    title = Symbol(expect_name(p, "a primitive's name"))
     haskey(PRIMITIVES, title) || fail(p, "unknown primitive $title", head)
     op = primitive(title)
     inputs = parse_atoms(p, scope)
-    attrs = ispunct(upcoming_same_line(p), "{") ? parse_attributes(p, op) : NO_ATTRIBUTES
+    attrs = ispunct(peek_token(p), "{") ? parse_attributes(p, op) : NO_ATTRIBUTES
     isempty(attrs) && !isempty(attributes(op)) &&
         fail(p, "$title needs the attributes $(join(attributes(op), ", "))", head)
-    source = parse_source(p)
-    foreach((n, v) -> scope[n] = v, numbers, outputs)
+    merge!(scope, results)
+    p.places[outputs[1]] = token.offset
+    source = get(p.comments, p.at - 1, "")
     Equation(op, inputs, outputs,
-        declared_attributes(op, attrs, TensorType[aval(v) for v in outputs]), source)
-end
-
-upcoming_same_line(p::Parser) =
-    peek_token(p).kind === :source ? Token(:none, SubString(p.text, 1, 0), 1) : peek_token(p)
-
-function parse_source(p::Parser)
-    token, previous = peek_token(p), p.tokens[p.at-1]
-    token.kind === :source || return ""
-    occursin('\n', SubString(p.text, previous.offset, token.offset)) && return ""
-    p.at += 1
-    String(strip(token.text))
+        declared_attributes(op, attrs, TensorType[aval(v) for v in outputs]), String(strip(source)))
 end
 
 function parse_atoms(p::Parser, scope::Scope)
@@ -245,41 +260,47 @@ function parse_atom(p::Parser, scope::Scope)
         expect(p, ":")
         type = parse_dtype(p)
         iscomplex(type) || fail(p, "a complex literal needs a complex dtype", token)
-        return Literal(type(parse_float(real_dtype(type), re), parse_float(real_dtype(type), im)))
+        return Literal(type(parse_float(p, real_dtype(type), re),
+            parse_float(p, real_dtype(type), im)))
     end
     expect(p, ":")
     Literal(parse_literal(p, token, parse_dtype(p)))
 end
 
 parse_number(p::Parser, token::Token) =
-    token.kind in (:int, :float) ? token :
-    fail(p, "expected a number, got $(describe(token))", token)
+    token.kind === :float ? token :
+    fail(p, "expected a float, got $(describe(token))", token)
 
 function parse_literal(p::Parser, token::Token, type::DataType)
     wrong() = fail(p, "$(token.text) is not a $(dtype_name(type))", token)
     if type === Bool
         islogical(token) ? token.text == "true" : wrong()
     elseif type <: Integer
-        value = token.kind === :int ? tryparse(type, token.text) : nothing
+        value = token.kind === :int && length(token.text) <= MAX_DIGITS ?
+                tryparse(type, token.text) : nothing
         value === nothing ? wrong() : value
     elseif type <: AbstractFloat
-        token.kind in (:int, :float) ? parse_float(type, token) : wrong()
+        token.kind === :float ? parse_float(p, type, token) : wrong()
     else
         wrong()
     end
 end
 
-parse_float(::Type{T}, token::Token) where {T<:Union{Float32,Float64}} =
-    parse(T, replace(token.text, "nan" => "NaN"))
-parse_float(::Type{T}, token::Token) where {T<:Union{Float16,BFloat16}} =
-    T(parse_float(Float32, token))
+function parse_float(p::Parser, ::Type{T}, token::Token) where {T<:Union{Float32,Float64}}
+    # Julia 1.5 has no number for what is beyond the largest, later ones an infinite one.
+    value = tryparse(T, token.text == "nan" ? "NaN" : token.text)
+    value === nothing || isinf(value) && !endswith(token.text, "inf") ?
+    fail(p, "$(token.text) is beyond the largest number", token) : value
+end
+parse_float(p::Parser, ::Type{T}, token::Token) where {T<:Union{Float16,BFloat16}} =
+    T(parse_float(p, Float32, token))
 
 function parse_attributes(p::Parser, @nospecialize(op::Primitive))
     attrs = Attributes()
     expect(p, "{")
     while true
-        token = upcoming(p)
-        key = Symbol(expect(p, :name, "an attribute's name"))
+        token = peek_token(p)
+        key = Symbol(expect_name(p, "an attribute's name"))
         key in attributes(op) || fail(p, "$(name(op)) has no attribute $key", token)
         haskey(attrs, key) && fail(p, "attribute $key is given twice", token)
         expect(p, "=")
@@ -294,12 +315,12 @@ function parse_attributes(p::Parser, @nospecialize(op::Primitive))
 end
 
 function parse_value(p::Parser)
-    token = upcoming(p)
+    token = peek_token(p)
     ispunct(token, "[") && return bounded_nesting(() -> parse_list(p), p)
     ispunct(token, "(") && return parse_body(p, "")
     next_token(p)
     token.kind === :int && return parse_wide_integer(p, token)
-    token.kind === :float && return parse_float(Float64, token)
+    token.kind === :float && return parse_float(p, Float64, token)
     token.kind === :dim && return parse_dim_token(p, token)
     token.kind === :string && return Symbol(unescape(p, token))
     token.kind === :name || fail(p, "expected a value, got $(describe(token))", token)
@@ -310,7 +331,7 @@ end
 
 # Only values of type u64 reach beyond Int: elements of a constant, a gather's fill value.
 function parse_wide_integer(p::Parser, token::Token)
-    value = tryparse(UInt64, token.text)
+    value = length(token.text) > MAX_DIGITS ? nothing : tryparse(UInt64, token.text)
     value === nothing || value <= typemax(Int) ? parse_integer(p, token) : value
 end
 
@@ -334,15 +355,39 @@ function narrowed(values)
     all(v -> v isa Union{Int,Float64}, values) ? Vector{Float64}(values) : values
 end
 
-const ESCAPES = Dict('n' => "\n", 't' => "\t", 'r' => "\r", 'b' => "\b", 'f' => "\f", '"' => "\"",
-    '\\' => "\\", '/' => "/")
+const ESCAPES = Dict('n' => '\n', 't' => '\t', 'r' => '\r', 'b' => '\b', 'f' => '\f', '"' => '"',
+    '\\' => '\\', '/' => '/')
 
+"The text of a JSON string."
 function unescape(p::Parser, token::Token)
     text = SubString(token.text, 2, prevind(token.text, lastindex(token.text)))
-    occursin('\\', text) || return text
-    function unescape(s)
-        s[2] == 'u' && length(s) == 6 && return string(Char(parse(UInt32, s[3:6]; base = 16)))
-        haskey(ESCAPES, s[2]) ? ESCAPES[s[2]] : fail(p, "unknown escape $s in a string", token)
+    any(c -> c < ' ', text) && fail(p, "a string has a control character", token)
+    occursin('\\', text) || return String(text)
+    wrong(escape) = fail(p, "unknown escape $escape in a string", token)
+    half() = fail(p, "a string has half of a surrogate pair", token)
+    io, rest = IOBuffer(), Iterators.Stateful(text)
+    function unit()     # after \u
+        digits = join(Iterators.take(rest, 4))
+        occursin(r"^[0-9a-fA-F]{4}$", digits) || wrong("\\u$digits")
+        parse(UInt32, digits; base = 16)
     end
-    replace(text, r"\\(u[0-9a-fA-F]{4}|.)"s => unescape)
+    for c in rest
+        c == '\\' || (print(io, c); continue)
+        escape = popfirst!(rest)
+        if escape == 'u'
+            code = unit()
+            if 0xd800 <= code < 0xdc00      # the first half of a pair
+                join(Iterators.take(rest, 2)) == "\\u" || half()
+                low = unit()
+                0xdc00 <= low < 0xe000 || half()
+                code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)
+            end
+            0xdc00 <= code < 0xe000 && half()
+            code == 0 && fail(p, "a string has the character 0", token)
+            print(io, Char(code))
+        else
+            print(io, haskey(ESCAPES, escape) ? ESCAPES[escape] : wrong("\\$escape"))
+        end
+    end
+    String(take!(io))
 end

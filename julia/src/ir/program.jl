@@ -1,9 +1,30 @@
 # Programs: typed, single-assignment equations with closed nested Programs (docs/program.md).
 
-"An abstract value: element type and shape (row-major, as in JAX)."
+# What no machine could hold is refused where it is read or made, so that no product of sizes
+# overflows; axes of size 0 count as 1. These bounds are those of pybridge/ir/types.py.
+const MAX_BYTES = Int64(2)^47       # the address space of a process
+const MAX_RANK = 64                 # of numpy's arrays
+
+"""
+An abstract value: element type and shape (row-major, as in JAX). Throws a `ProgramTypeError` beyond
+the bounds."""
 struct TensorType
     dtype::DataType
     shape::Shape
+    TensorType(dtype::DataType, shape::Shape) = new(dtype, checked_shape(dtype, shape))
+end
+function checked_shape(dtype, shape)
+    length(shape) <= MAX_RANK ||
+        throw(ProgramTypeError("an array of $(length(shape)) axes has more than $MAX_RANK"))
+    room = MAX_BYTES ÷ sizeof(dtype)
+    for d in shape
+        d isa Int || continue
+        d >= 0 || throw(ProgramTypeError("$d is not a dimension"))
+        room ÷= max(d, 1)
+        room > 0 ||
+            throw(ProgramTypeError("$(type_text(dtype, shape)) has more than 2^47 bytes"))
+    end
+    shape
 end
 TensorType(dtype::DataType) = TensorType(dtype, Dim[])
 Base.:(==)(a::TensorType, b::TensorType) =
@@ -11,7 +32,8 @@ Base.:(==)(a::TensorType, b::TensorType) =
 Base.hash(t::TensorType, h::UInt) = hash(t.shape, hash(t.dtype, h))
 Base.ndims(t::TensorType) = length(t.shape)
 Base.show(io::IO, t::TensorType) = print(io, type_text(t))
-type_text(t::TensorType) = string(dtype_name(t.dtype), "[", join(t.shape, ","), "]")
+type_text(t::TensorType) = type_text(t.dtype, t.shape)
+type_text(dtype, shape) = string(dtype_name(dtype), "[", join(shape, ","), "]")
 
 """
 A variable. Variables are told apart by identity; they get their numbers when a

@@ -1,24 +1,32 @@
 # The tokens of Program text, with positions for error messages.
 
 struct Token
-    kind::Symbol            # :var :name :int :float :string :dim :source :punct :end
+    kind::Symbol            # :var :name :int :float :string :dim :punct :end
     text::SubString{String}
     offset::Int             # byte offset in the text, from 1
 end
 
+"""
+The tokens of a text, and the comments that follow a token on its line, by the token's number: those
+of equations' last tokens are sources."""
 function tokenize(text::String)
-    tokens, at = sizehint!(Token[], ncodeunits(text) ÷ 4), next_solid(text, 1)
+    tokens, comments = sizehint!(Token[], ncodeunits(text) ÷ 4), Dict{Int,SubString{String}}()
+    at = past = next_solid(text, 1)
     while at <= ncodeunits(text)
-        kind, from, past, next = scan(text, at)
+        kind, from, to, next = scan(text, at)
         kind === :none &&
             throw(syntax_error(text, at, "unexpected character $(repr(text[thisind(text, at)]))"))
-        push!(tokens,
-            Token(kind,
-                SubString(text, from, past > from ? thisind(text, past - 1) : from - 1), at))
-        at = next_solid(text, next)
+        found = SubString(text, from, to > from ? thisind(text, to - 1) : from - 1)
+        if kind !== :comment
+            push!(tokens, Token(kind, found, at))
+        elseif !has_newline(text, past, at)
+            comments[length(tokens)] = found
+        end
+        past, at = next, next_solid(text, next)
     end
-    push!(tokens, Token(:end, SubString(text, 1, 0), ncodeunits(text) + 1))
+    push!(tokens, Token(:end, SubString(text, 1, 0), ncodeunits(text) + 1)), comments
 end
+has_newline(text, from, to) = past_bytes(!=(UInt8('\n')), text, from) < to
 
 # Texts have millions of bytes, and a match of a regular expression is an object of half a kilobyte:
 # bytes are looked at one by one.
@@ -36,12 +44,8 @@ function past_bytes(accepted, text, at)
     at
 end
 
-function next_solid(text, at)
-    while at <= ncodeunits(text) && isspace(text[at])
-        at = nextind(text, at)
-    end
-    at
-end
+isspace_byte(c) = c in (UInt8(' '), UInt8('\t'), UInt8('\r'), UInt8('\n'))
+next_solid(text, at) = past_bytes(isspace_byte, text, at)
 
 """
 The token at a place: its kind (`:none` if there is none), from where its text goes to before where,
@@ -52,7 +56,7 @@ function scan(text, at)
     none = whole(:none, at)
     if c == UInt8('#')
         past = past_bytes(!=(UInt8('\n')), text, at + 1)
-        (:source, at + 1, past, past)
+        (:comment, at + 1, past, past)
     elseif c == UInt8('%')
         past = past_bytes(isdigit_byte, text, at + 1)
         past > at + 1 ? (:var, at + 1, past, past) : none
@@ -65,8 +69,8 @@ function scan(text, at)
         past = past_string(text, at)
         past == 0 ? none : whole(:string, past)
     elseif c == UInt8('<')
-        past = past_bytes(!=(UInt8('>')), text, at + 1)
-        past > ncodeunits(text) ? none : (:dim, at + 1, past, past + 1)
+        past = past_bytes(c -> c != UInt8('>') && c != UInt8('\n'), text, at + 1)
+        byte(text, past) == UInt8('>') ? (:dim, at + 1, past, past + 1) : none
     else
         Char(c) in "[](){},:=" ? whole(:punct, at + 1) : none
     end
@@ -81,20 +85,30 @@ function isfloat_word(text, at, past)
         letters == (UInt8('n'), UInt8('a'), UInt8('n'))
 end
 
-"-?digits, -?digits.digits with or without an exponent, -inf or -nan."
+"-?digits, with or without a fraction, with or without an exponent; -inf."
 function scan_number(text, at)
     start = byte(text, at) == UInt8('-') ? at + 1 : at
     past = past_bytes(isdigit_byte, text, start)
     if past == start
         past = past_bytes(isword_byte, text, start)
-        return isfloat_word(text, start, past) ? (:float, at, past, past) : (:none, at, at, at)
+        infinite = isfloat_word(text, start, past) && codeunit(text, start) == UInt8('i')
+        return infinite ? (:float, at, past, past) : (:none, at, at, at)
     end
     fraction = past_bytes(isdigit_byte, text, past + 1)
-    byte(text, past) == UInt8('.') && fraction > past + 1 || return (:int, at, past, past)
-    byte(text, fraction) == UInt8('e') || return (:float, at, fraction, fraction)
-    digits = byte(text, fraction + 1) == UInt8('-') ? fraction + 2 : fraction + 1
-    exponent = past_bytes(isdigit_byte, text, digits)
-    exponent == digits ? (:float, at, fraction, fraction) : (:float, at, exponent, exponent)
+    if byte(text, past) == UInt8('.') && fraction > past + 1
+        past = past_exponent(text, fraction)
+        return :float, at, past, past
+    end
+    exponent = past_exponent(text, past)
+    exponent > past ? (:float, at, exponent, exponent) : (:int, at, past, past)
+end
+
+"Past an exponent that begins at `at`; `at` itself if none does."
+function past_exponent(text, at)
+    byte(text, at) in (UInt8('e'), UInt8('E')) || return at
+    digits = byte(text, at + 1) in (UInt8('-'), UInt8('+')) ? at + 2 : at + 1
+    past = past_bytes(isdigit_byte, text, digits)
+    past > digits ? past : at
 end
 
 "Past the closing quote of the string that begins at `at`; 0 if there is none."
@@ -103,6 +117,7 @@ function past_string(text, at)
     while at <= ncodeunits(text)
         c = codeunit(text, at)
         c == UInt8('"') && return at + 1
+        c == UInt8('\n') && return 0
         c == UInt8('\\') && byte(text, at + 1) in (0x00, UInt8('\n')) && return 0
         at += c == UInt8('\\') ? 2 : 1
     end

@@ -1,11 +1,17 @@
 # Every equation's declared types against the shape rules.
 
 """
+What shape rules run into where attributes are of another kind than theirs: lists of lists, words
+for numbers, bodies for flags."""
+const IllFormed = Union{MethodError,TypeError,BoundsError,ArgumentError,KeyError,InexactError,
+    DimensionMismatch,DivideError,OverflowError,ErrorException}
+
+"""
     typecheck(program) -> Program
 
 The Program itself; throws `ProgramTypeError` naming the equation whose types, scoping or scalars
-are wrong."""
-function typecheck(p::Program)
+are wrong. `place(equation)` is what the message begins with."""
+function typecheck(p::Program, place = e -> "")
     bound = VarSet(p.inputs)
     length(bound) == length(p.inputs) ||
         throw(ProgramTypeError("$(p.name): an input appears twice"))
@@ -14,20 +20,25 @@ function typecheck(p::Program)
         explain(message) =
             throw(
                 ProgramTypeError(
-                    "$(p.name), equation $k ($(name(e.op))): " *
+                    "$(place(e))$(p.name), equation $k ($(name(e.op))): " *
                     "$message$(at_source(e.source))"
                 )
             )
         all(a -> a isa Literal || a in bound, e.inputs) ||
             explain("an operand is used before it is bound")
         any(v -> v in bound, e.outputs) && explain("a result is bound twice")
-        foreach(typecheck, bodies(e))
+        foreach(q -> typecheck(q, place), bodies(e))
+        isempty(misfits(e)) ||
+            explain("the attribute $(misfits(e)[1]) cannot have such a value")
         iselementwise(e.op) && check_scalars(e, explain)
         declared = TensorType[aval(v) for v in e.outputs]
         inferred = try
             infer(e.op, TensorType[aval(a) for a in e.inputs], e.attrs)
         catch err
-            err isa ProgramTypeError ? explain(err.message) : rethrow()
+            err isa ProgramTypeError ? explain(err.message) :
+            err isa IllFormed ?
+            explain("does not take such operands and attributes ($(nameof(typeof(err))))") :
+            rethrow()
         end
         declared == inferred ||
             explain(

@@ -53,14 +53,33 @@ hermitian(v, n) =
     [2k == 0 || 2k == n ? complex(real(v[k+1])) : 2k < n ? v[k+1] : conj(v[n-k+1]) for k in 0:n-1]
 
 # Σⱼ xⱼ e^(± 2πi jk / n) by the smallest prime factor p of n: p transforms of every p-th element,
-# then p terms for each k (Cooley and Tukey 1965).
+# then p terms for each k (Cooley and Tukey 1965). Where p is large, by convolution.
 function dft(x::Vector{C}, sign) where {C}
     n = length(x)
-    p = something(findfirst(p -> n % p == 0, 2:n), n - 1) + 1
+    p = something(findfirst(p -> n % p == 0, 2:isqrt(n)), n - 1) + 1
     p > 1 || return x
+    p > LARGE_PRIME && return dft_by_convolution(x, sign)
     parts = p == n ? [x[q:q] for q in 1:n] : [dft(x[q:p:n], sign) for q in 1:p]
-    root(j) = C(cis(sign * 2π * (j % n) / n))
-    C[sum(root(q * k) * parts[q+1][k%(n÷p)+1] for q in 0:p-1) for k in 0:n-1]
+    roots = C[root_of_unity(C, j, n, sign) for j in 0:n-1]
+    C[sum(roots[q*k%n+1] * parts[q+1][k%(n÷p)+1] for q in 0:p-1) for k in 0:n-1]
+end
+const LARGE_PRIME = 64      # above, three transforms of twice the length take less than p terms
+
+root_of_unity(::Type{C}, numerator, n, sign) where {C} =
+    C(cospi(2numerator / n), sign * sinpi(2numerator / n))
+# e^(± πi j²/n), with j² modulo 2n, so that the angles are exact.
+chirp(C, n, sign) = C[root_of_unity(C, powermod(j, 2, 2n), 2n, sign) for j in 0:n-1]
+
+# As jk = (j² + k² - (k-j)²)/2, the sum is cₖ Σⱼ (xⱼ cⱼ) c̄ₖ₋ⱼ with cⱼ = e^(± πi j²/n): a
+# convolution, by transforms of a length m ≥ 2n - 1 whose factors are small (Bluestein 1970). In
+# double precision, which makes up for what the three transforms lose.
+function dft_by_convolution(x::Vector{C}, sign) where {C}
+    n = length(x)
+    m, c = nextpow(2, 2n - 1), chirp(ComplexF64, n, sign)
+    padded = vcat(x .* c, zeros(ComplexF64, m - n))
+    filter = vcat(conj(c), zeros(ComplexF64, m - 2n + 1), conj(reverse(c[2:end])))
+    sums = conj(dft(conj(dft(padded, -1) .* dft(filter, -1)), -1)) ./ m
+    C.(sums[1:n] .* c)
 end
 
 # Σⱼₖ ȳₖ ωʲᵏ xⱼ is symmetric in j and k, so fft and ifft are their own transposes. With z ↦ Re z,

@@ -24,11 +24,18 @@ evaluate(::LU, x, attrs, types) =
         factors, pivots .- 1, permutation_of(pivots .- 1, size(a, 1))
     end
 
-"The order in which successive exchanges of row i and row pivots[i] leave `size` rows."
+"""
+The order in which successive exchanges of row i and row pivots[i] leave `size` rows. As in JAX, a
+negative pivot counts from the end; one that is out of range reads the nearest row and writes
+none."""
 function permutation_of(pivots, size)
     rows = collect(Int32, 0:size-1)
-    for (i, p) in enumerate(pivots)
-        rows[i], rows[p+1] = rows[p+1], rows[i]
+    for (i, pivot) in enumerate(pivots)
+        p = pivot < 0 ? Int(pivot) + size : Int(pivot)
+        q = clamp(p, 0, size - 1)
+        row = rows[i]
+        rows[i] = rows[q+1]
+        p == q && (rows[p+1] = row)
     end
     rows
 end

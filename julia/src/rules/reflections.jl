@@ -153,6 +153,7 @@ function infer(op::ReflectedProduct, types, attrs)
     a, scales, c = types
     foreach(t -> check_matrices(op, t), (a, c))
     same_dtypes(op, types)
+    attrs[:transpose] isa Bool || infer_error(op, "transpose is true or false")
     fits =
         batch_shape(a) == batch_shape(c) == scales.shape[1:end-1] &&
         c.shape[end-(attrs[:left] ? 1 : 0)] == a.shape[end-1]

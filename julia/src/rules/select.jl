@@ -7,7 +7,7 @@ selected(which::Integer, first, rest...) =
 
 selects(W, cases...) =
     !isempty(cases) && all(==(cases[1]), cases) &&
-    (W === Int32 || (W === Bool && length(cases) == 2))
+    (W === Bool ? length(cases) <= 2 : W <: Integer)
 
 # Linear in the cases jointly: an absent tangent or a case that is not linear counts as zero.
 function select_tangent(ẋ, y, which, cases...)

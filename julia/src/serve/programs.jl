@@ -1,11 +1,12 @@
 # The requests whose answers are Programs.
 
 mask(text) = Bool[c == '1' for c in SubString(text, 2)]
-checked(body) = typecheck(parse_program(body))
+checked(body) = one_program(checked_programs(body))
 answer_text(arguments, programs::Program...) =
     program_text(("optimize" in arguments ? map(optimize, programs) : programs)...)
 
-answer(::Val{:normalize}, body, arguments) = program_text(map(typecheck, parse_programs(body))...)
+answer(::Val{:normalize}, body, arguments) = program_text(checked_programs(body)...)
+answer(::Val{:check}, body, arguments) = (checked_programs(body); "")
 answer(::Val{:jvp}, body, arguments) =
     answer_text(arguments, jvp(checked(body), mask(arguments[1])))
 answer(::Val{:optimize}, body, arguments) = program_text(optimize(checked(body)))

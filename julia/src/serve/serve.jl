@@ -13,6 +13,7 @@ after an `m`, one digit an input or result: `m011`.
 | command | body | answer |
 |---|---|---|
 | `normalize` | Programs | the same, type-checked and printed |
+| `check` | Programs | nothing, where their types are right |
 | `jvp ACTIVE` | a Program | its JVP |
 | `linearize ACTIVE` | a Program | mask of the results with a tangent, number of residuals; the known and the linear Program. With an argument `compact`, residuals are few and small: unrolled loops are rolled, factors are multiplied together, large ones that are cheap computed again |
 | `transpose LINEAR COTANGENTS` | a Program | its transpose |

@@ -34,3 +34,13 @@ end
     @test_throws JaxprAD.UnsupportedPrimitive JaxprAD.transpose(program("(%0: f64[]) {
       %1: f64[] = sin %0 return %1 }"), Bool[1])
 end
+
+@testset "loops in loops take no time that is exponential in the depth" begin
+    nested(depth) =
+        depth == 0 ? "%1: f64[] = sin %0 return %1" :
+        "%1: f64[] = scan %0 {length=1, reverse=false, consts=0, carry=1, unroll=1, " *
+        "body=(%0: f64[]) { $(nested(depth - 1)) }} return %1"
+    p = program("(%0: f64[]) { $(nested(20)) }")
+    @test run(vjp(p), [fill(0.5), fill(2.0)])[1][] ≈ 2cos(0.5)
+    @test least_seconds(() -> vjp(p)) < 2
+end

@@ -46,6 +46,43 @@ position(text) =
     ) == (3, 15)
     @test_throws JaxprAD.ProgramVersionError JaxprAD.parse_programs("pybridge 2\n")
 end
+@testset "what no machine could hold is refused where it stands" begin
+    typed(equation) = try
+        JaxprAD.checked_programs(
+            "pybridge 1\nprogram f(%0: f32[0], %1: f32[2]) {\n  $equation\n  return\n}")
+        ""
+    catch e
+        e isa JaxprAD.JaxprADError ? sprint(showerror, e) : rethrow()
+    end
+    large = "4294967296,4294967296"
+    for (equation, words) in [
+        "%2: f32[$large] = reshape %0 {shape=[$large]}" => "line 3, column 7: f32[$large] has more",
+        "%2: f32[0,$large] = copy %0" => "more than 2^47 bytes",
+        "%2: f32[0] = reshape %0 {shape=[$large]}" => "line 3, column 3: f, equation 1 (reshape)",
+        "%2: f32[$(join(fill(1, 65), ','))] = copy %0" => "more than 64",
+        "%2: f32[<b^300000000>] = copy %0" => "line 3, column 11: a symbolic dimension has a",
+        "%2: f32[<b - b - 3>] = copy %0" => "is the number -3",
+        "%2: f32[] = reduce_sum %1 {axes=[[0]]}" => "line 3, column 3: f, equation 1 (reduce_sum)",
+        "%2: f32[] = reduce_sum %1 {axes=yes}" => "the attribute axes cannot",
+        "%2: f32[2] = rev %1 {dims=[yes]}" => "the attribute dims cannot",
+        "%2: f32[2] = reshape %1 {shape=[-2]}" => "reshape",
+        "%2: f32[2] = reverse_is_none" => "unknown primitive",
+        "%2: f32[2] = cond 0:i32 %1 {branches=[]}" => "line 3, column 3: f, equation 1 (cond)",
+        "%2: f32[2] = sin %1 %0 %0" => "takes 1 operands",
+    ]
+        @test occursin(words, typed(equation))
+    end
+    @test typed("%2: f32[2] = sin %1 # comment\n # another\n %3: f32[2] = neg # here\n %2") == ""
+end
+@testset "strings are those of JSON" begin
+    read_back(string) = String(
+        parse_program("pybridge 1\nprogram f(%0: f32[]) { %1: f32[] = " *
+                      "convert_element_type %0 {dtype=$string} return }").equations[1][:dtype])
+    @test read_back("\"\\ud83d\\ude00\\n\\u0041/\\/\"") == "😀\nA//"
+    for text in ("\\ud83d", "\\ude00\\ud83d", "\\x", "\\u12g4", "a\tb", "a\nb")
+        @test_throws JaxprAD.ProgramSyntaxError read_back("\"$text\"")
+    end
+end
 @testset "broken text is a ProgramSyntaxError or a ProgramTypeError, never anything else" begin
     rng = seeded("broken")
     bytes = Vector{UInt8}(SAMPLE)

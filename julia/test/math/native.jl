@@ -42,7 +42,7 @@ const ATTRIBUTES = Dict(:round => [(method = 0,), (method = 1,)],
     :convert_element_type => [(dtype = name,) for (name, _) in JaxprAD.DTYPES])
 "Operand dtypes to try; half precision is computed in single."
 signatures(op, T) =
-    op.name === :select_n ? [(Bool, T, T), (Int32, T, T, T)] :
+    op.name === :select_n ? [(Bool, T, T), (Int32, T, T, T), (UInt64, T, T, T)] :
     op.name === :pow ? [(T, T), (T, Int32), (T, UInt64)] :
     [ntuple(_ -> T, op.arity)]
 const FULL_DTYPES = [T for (_, T) in JaxprAD.DTYPES if sizeof(T) != 2 || T <: Integer]

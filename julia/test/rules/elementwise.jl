@@ -321,7 +321,7 @@ ill_typed(op, T; options...) = refuses(one_op(op, T, 3; options...))
     @test ill_typed(:complex, "f16"; operands = 2, result = "c64") &&
           ill_typed(:sin, "f32"; operands = 2)
     @test refuses("(%0: f32[3], %1: f64[3]) { %2: f32[3] = add %0 %1 return %2 }")
-    @test refuses("(%0: i64[3], %1: f64[3]) { %2: f64[3] = select_n %0 %1 %1 return %2 }")
+    @test refuses("(%0: f32[3], %1: f64[3]) { %2: f64[3] = select_n %0 %1 %1 return %2 }")
     @test refuses("(%0: bool[3], %1: f64[3]) { %2: f64[3] = select_n %0 %1 %1 %1 return %2 }")
 end
 

@@ -2,7 +2,10 @@ r = seeded("fourier")
 fft(x, y, kind, lengths) = "(%0: $x) { %1: $y = fft %0 {fft_type=$kind, fft_lengths=$lengths} return
   %1 }"
 direct(x, sign) =
-    [sum(x[j+1] * cis(sign * 2π * j * k / length(x)) for j in 0:length(x)-1) for k in 0:length(x)-1]
+    [
+        sum(x[j+1] * cis(sign * 2π * mod(j * k, length(x)) / length(x)) for j in 0:length(x)-1)
+        for k in 0:length(x)-1
+    ]
 each_axis(f, x, dims...) = foldl((y, d) -> mapslices(f, y; dims = d), dims; init = x)
 
 for n in (1, 2, 3, 6, 7, 8, 15)
@@ -33,3 +36,17 @@ check_value(fft("f32[2]", "c64[2]", "rfft", [2]), x -> (ComplexF32[3, -1],), Flo
 @test refuses(fft("f64[4]", "f64[4]", "fft", [4]))
 @test refuses(fft("c128[4]", "c128[4]", "fft", [3]))
 @test refuses(fft("c128[4]", "c128[4]", "dct", [4]))
+
+@testset "lengths with a large prime factor take no time that is quadratic" begin
+    for T in (Float32, Float64), n in (67, 2 * 67, 6 * 101), sign in (-1, 1)
+        x = randn(r, Complex{T}, n)
+        y = JaxprAD.dft(x, sign)
+        @test y isa Vector{Complex{T}}
+        @test maximum(abs.(y - direct(ComplexF64.(x), sign))) < 8eps(T) * maximum(abs.(y))
+    end
+    x = randn(r, ComplexF64, 99991)
+    y = JaxprAD.dft(x, -1)
+    @test least_seconds(() -> JaxprAD.dft(x, -1)) < 10
+    @test maximum(abs.(JaxprAD.dft(y, 1) ./ 99991 - x)) < 1e-13
+    @test y[5] ≈ sum(x .* cis.(-2π .* mod.(4 .* (0:99990), 99991) ./ 99991))
+end

@@ -33,5 +33,9 @@ check_value(lu("f64", 0, 2), x -> (zeros(2, 0), Int32[], Int32[]), zeros(2, 0))
 end
 pivots = "(%0: i32[2,2]) { %1: i32[2,4] = lu_pivots_to_permutation %0 {size=4} return %1 }"
 check_value(pivots, x -> (rowmajor(Int32[2 1 0 3; 0 3 2 1]),), rowmajor(Int32[2 1; 0 3]))
+# What JAX 0.10 gives for pivots that are none.
+odd = "(%0: i32[4,4]) { %1: i32[4,4] = lu_pivots_to_permutation %0 {size=4} return %1 }"
+check_value(odd, x -> (rowmajor(Int32[1 3 1 3; 3 0 2 1; 3 3 3 1; 0 3 0 1]),),
+    rowmajor(Int32[1 5000000 -7 1000000000; -1 -2 1 1; 4 1 -5 1; 3 -4 5 0]))
 @test refuses("(%0: f64[3]) { %1: f64[3], %2: i32[3], %3: i32[3] = lu %0 return %1 }")
 @test refuses("(%0: i32[3]) { %1: i32[2] = lu_pivots_to_permutation %0 {size=2} return %1 }")

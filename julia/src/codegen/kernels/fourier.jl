@@ -6,12 +6,8 @@ const FOURIER_TABLES = Dict{Any,Vector}()
 fourier_table(make, kind, C, n, sign) =
     pointer(get!(() -> make()::Vector{C}, FOURIER_TABLES, (kind, C, n, sign)))
 
-root_of_unity(::Type{C}, numerator, n, sign) where {C} =
-    C(cospi(2numerator / n), sign * sinpi(2numerator / n))
 roots_table(C, n, sign) =
     fourier_table(() -> C[root_of_unity(C, j, n, sign) for j in 0:n-1], :roots, C, n, sign)
-# j² modulo 2n, so that the angles are exact.
-chirp(C, n, sign) = C[root_of_unity(C, powermod(j, 2, 2n), 2n, sign) for j in 0:n-1]
 chirp_table(C, n, sign) = fourier_table(() -> chirp(C, n, sign), :chirp, C, n, sign)
 filter_table(C, n, m, sign) =
     fourier_table(:filter, C, n, sign) do

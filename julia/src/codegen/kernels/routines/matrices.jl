@@ -76,15 +76,18 @@ end
     end
 end
 
+"As `permutation_of` in the rule: pivots of a user's own may be out of range."
 @inline function permutation_of!(rows::Ptr{Int32}, pivots::Ptr{Int32}, m, n)
     for i in 0:m-1
         put!(rows, i, i)
     end
     for i in 0:n-1
-        p = at(pivots, i) % Int
-        a, b = at(rows, i), at(rows, p)
+        pivot = at(pivots, i) % Int
+        p = ifelse(pivot < 0, pivot + m, pivot)
+        q = min(max(p, 0), m - 1)
+        a, b = at(rows, i), at(rows, q)
         put!(rows, b, i)
-        put!(rows, a, p)
+        p == q && put!(rows, a, q)
     end
 end
 @noinline function permutations!(y::Ptr{Int32}, pivots::Ptr{Int32}, batches::Int, m::Int, n::Int)
