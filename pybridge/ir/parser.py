@@ -14,6 +14,7 @@ from typing import NoReturn
 import numpy as np
 
 from ..errors import ProgramSyntaxError, ProgramTypeError, ProgramVersionError
+from .data import read_data
 from .numerals import COMPLEX, DTYPES, FLOATS, integer_range, read_float
 from .printer import RESERVED, VERSION
 from .program import Equation, Program, checked_string
@@ -79,10 +80,16 @@ def parse_all(text: str, constants: Mapping[str, np.ndarray] | None = None) -> l
     return _Parser(text, constants or {}).text_()
 
 
+def without_data(text: str) -> str:
+    """The Programs' part of a text that can be read, without the data of large constants."""
+    parser = _Parser(text, {})
+    return text[: parser.start(parser.data_token())]
+
+
 class _Parser:
     def __init__(self, text: str, constants: Mapping[str, np.ndarray]):
         self.text = text.rstrip(_SPACE)
-        self.constants = constants
+        self.constants = dict(constants)
         self.kinds: list[str] = []
         self.tokens: list[str] = []
         self.comments: dict[int, str] = {}  # by the token that they follow on its line
@@ -184,12 +191,36 @@ class _Parser:
             )
         if version < 1:
             self.fail_before(f"there is no version {version}")
+        self.data()
         programs = []
         while True:
             self.keyword("program")
             programs.append(self.body(self.name("a program's name")))
             if self.kinds[self.at] == "END":
                 return programs
+
+    def data_token(self) -> int:
+        """The first token of the data behind the Programs; in these, no string follows a name."""
+        names = (i for i, token in enumerate(self.tokens) if token == "data")
+        return next((i for i in names if self.kinds[i + 1] == "STRING"), len(self.tokens) - 1)
+
+    def data(self) -> None:
+        """Reads the data behind the Programs, which they refer to, and forgets their tokens."""
+        given: dict[str, np.ndarray] = {}
+        here, self.at = self.at, self.data_token()
+        end = self.at
+        while self.kinds[self.at] != "END":
+            start = self.at
+            self.keyword("data")
+            ref = self.string(self.take("STRING", "a hash"))
+            type_ = self.type()
+            text = self.take("STRING", "data in base64")[1:-1]
+            try:
+                given[ref] = read_data(ref, type_, text, given)
+            except ProgramTypeError as e:
+                self.fail_at(self.start(start), str(e))
+        self.constants.update(given)
+        self.kinds[end:], self.tokens[end:], self.at = ["END"], [""], here
 
     def body(self, name: str = "") -> Program:
         self.nest()

@@ -246,6 +246,10 @@ class Program:
         )
         return len(self.equations) + sum(nested)
 
+    def to_text(self) -> str:
+        """The text with the large constants, for a file: `pb.parse` reads it back. `str` is without them."""
+        return _layer("ir.data").to_text(self)
+
     # What other layers do with a Program. They know this one, and it names them without importing them.
 
     def jvp(self, **options) -> Program:

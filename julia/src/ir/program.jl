@@ -26,6 +26,7 @@ function checked_shape(dtype, shape)
     end
     shape
 end
+TensorType(dtype::DataType, shape::AbstractVector) = TensorType(dtype, Shape(shape))
 TensorType(dtype::DataType) = TensorType(dtype, Dim[])
 Base.:(==)(a::TensorType, b::TensorType) =
     a.dtype === b.dtype && (a.shape === b.shape || a.shape == b.shape)
