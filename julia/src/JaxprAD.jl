@@ -54,6 +54,7 @@ include("ffi/FFI.jl")
 using .FFI: parallel_for
 
 # Derivatives of Programs, by the interface alone.
+include("ad/remembered.jl")
 include("ad/preaccumulate.jl")
 include("ad/jvp.jl")
 include("ad/residuals.jl")

@@ -19,6 +19,11 @@ The JVP Program with tangents of the results in `wanted` (zeros made explicit) a
 that have a nonzero one; the second value marks the results that got a tangent. `wanted` may be
 `nothing`: only nonzero tangents."""
 function forward(p::Program, active, wanted = nothing)
+    masks = collect(Bool, active), wanted === nothing ? nothing : collect(Bool, wanted)
+    remembered(() -> forward_program(p, active, wanted), :forward, p,
+        masks...)::Tuple{Program,Vector{Bool}}
+end
+function forward_program(p::Program, active, wanted)
     check_active(p, active)
     tangents = Var[Var(aval(v)) for (v, a) in zip(p.inputs, active) if a]
     b, inputs = Builder(), fresh(p.inputs)

@@ -20,16 +20,11 @@ Splits by the inputs marked in `known`. Results marked in `unknown_results` come
 Program in any case. What is cheap is no residual: the unknown Program repeats it."""
 function partial_eval(p::Program, known::AbstractVector{Bool},
     unknown_results = falses(length(p.outputs)))
-    splits = get(task_local_storage(), :splits, nothing)
-    splits === nothing &&
-        return task_local_storage(() -> partial_eval(p, known, unknown_results), :splits,
-            IdDict{Program,Dict{Any,Split}}())
-    get!(() -> split_program(p, known, unknown_results), get!(() -> Dict{Any,Split}(), splits, p),
-        (collect(Bool, known), collect(Bool, unknown_results)))
+    remembered(:partial_eval, p, collect(Bool, known), collect(Bool, unknown_results)) do
+        split_program(p, known, unknown_results)
+    end::Split
 end
 
-# Rules of loops ask for several splits of a body, each of which asks for as many of the loops in
-# it: the outermost call remembers them all, or the time would be exponential in the depth.
 function split_program(p::Program, known, unknown_results)
     early, late = split_equations(p, known)
     available = VarSet(v for (v, k) in zip(p.inputs, known) if k)

@@ -35,12 +35,20 @@ end
       %1: f64[] = sin %0 return %1 }"), Bool[1])
 end
 
-@testset "loops in loops take no time that is exponential in the depth" begin
-    nested(depth) =
-        depth == 0 ? "%1: f64[] = sin %0 return %1" :
-        "%1: f64[] = scan %0 {length=1, reverse=false, consts=0, carry=1, unroll=1, " *
-        "body=(%0: f64[]) { $(nested(depth - 1)) }} return %1"
-    p = program("(%0: f64[]) { $(nested(20)) }")
+# Loops, and branches, nested in one another.
+nested_scans(depth) =
+    depth == 0 ? "%1: f64[] = sin %0 return %1" :
+    "%1: f64[] = scan %0 {length=1, reverse=false, consts=0, carry=1, unroll=1, " *
+    "body=(%0: f64[]) { $(nested_scans(depth - 1)) }} return %1"
+nested_conds(depth) =
+    depth == 0 ? "%2: f64[] = sin %1 return %2" :
+    "%2: f64[] = cond %0 %0 %1 {branches=[(%0: i32[], %1: f64[]) { $(nested_conds(depth - 1)) }, " *
+    "(%0: i32[], %1: f64[]) { return %1 }]} return %2"
+@testset "no time is exponential in the depth of nesting" begin
+    p = program("(%0: f64[]) { $(nested_scans(20)) }")
     @test run(vjp(p), [fill(0.5), fill(2.0)])[1][] ≈ 2cos(0.5)
     @test least_seconds(() -> vjp(p)) < 2
+    q = program("(%0: i32[], %1: f64[]) { $(nested_conds(20)) }")
+    @test run(vjp(q), [fill(Int32(0)), fill(0.5), fill(2.0)])[1][] ≈ 2cos(0.5)
+    @test least_seconds(() -> vjp(q)) < 2
 end
