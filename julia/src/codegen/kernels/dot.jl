@@ -35,7 +35,8 @@ function product_kind(s::Frame, e)
         lies(y, right[2]) == 1 && return TileProduct()
     isreal_ && n * k * sizeof(T) <= TILED_BYTES && m >= REARRANGED_ROWS && return TileProduct()
     m * n * k > SMALL_PRODUCT || return nothing
-    isreal_ && m * sizeof(T) <= THIN_PRODUCT && lies(y, right[3]) == 1 ? TransposedTileProduct() : BlasProduct()
+    isreal_ && m * sizeof(T) <= THIN_PRODUCT && lies(y, right[3]) == 1 ? TransposedTileProduct() :
+    BlasProduct()
 end
 
 """
