@@ -103,7 +103,10 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return importlib.metadata.version("pybridge")
+        try:
+            return importlib.metadata.version("pybridge")
+        except importlib.metadata.PackageNotFoundError:  # sources that are used as they lie
+            return "0+uninstalled"
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_PLACES.get(name, 'errors')}")
