@@ -12,7 +12,7 @@ import pytest
 import pybridge as pb
 
 PRIME = 99991
-SHAPES = [(4 * 127,), (2, 101, 67), (2, 2 * 211)]
+SHAPES = [(4 * 127,), (3, 101), (2, 101, 67), (3, 2 * 211)]
 ERRORS = {"float32": 2e-6, "float64": 3e-15}
 """Relative to the largest element, of a transform."""
 

@@ -52,7 +52,7 @@ function table_text(t::OutsideTable{Linker})
     places = [placed(Val(p.kind), p.name, t) for p in t.places]
     array = string('[', max(1, length(places)), " x i64]")
     values = isempty(places) ? "i64 0" : join(last.(places), ", ")
-    join([data; unique(first.(places)); "@$TABLE = constant $array [$values], align 8"], '\n')
+    join([data; unique(first.(places)); "@$TABLE = constant $array [$values], align $LINE"], '\n')
 end
 data_text(name, values) = "@\"$name\" = constant $(llvm_array(vec(values))), align 64"
 

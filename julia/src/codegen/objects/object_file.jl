@@ -190,7 +190,8 @@ function relocated(constant, specialization::Specialization, table, declared)
     opaque = opaque_pointers(type)
     push!(declared, object_text(object, opaque))
     start = cast(object_symbol(object), object_type(object, opaque), pointer_to("i8", type))
-    cast("getelementptr (i8, $(pointer_to("i8", type)) $start, i64 $offset)", "i8", type)
+    cast("getelementptr (i8, $(pointer_to("i8", type)) $start, " *
+         "i64 $(bytes_before(object) + offset))", "i8", type)
 end
 opaque_pointers(type) = type == "ptr"
 pointer_to(pointee, type) = opaque_pointers(type) ? "ptr" : pointee * "*"
@@ -231,7 +232,7 @@ texts_in(x::Expr) = String[text for a in x.args for text in texts_in(a)]
 # As Julia lays them out: of an array the pointer to its data comes first, of a text its
 # length and then its bytes.
 object_text(values::Vector, opaque) =
-    "@data_of_array = internal constant $(llvm_array(values))\n" *
+    "@data_of_array = internal constant $(llvm_array(values)), align $LINE\n" *
     "$(object_symbol(values)) = internal constant " *
     (
         opaque ? "ptr @data_of_array" :
@@ -239,10 +240,15 @@ object_text(values::Vector, opaque) =
         "[$(words(values)) x i64]* @data_of_array, i64 0, i64 0)"
     )
 object_text(text::String, opaque) =
-    "$(object_symbol(text)) = internal constant $(llvm_array(laid_out(text)))"
+    "$(object_symbol(text)) = internal constant $(llvm_array(laid_out(text))), align $LINE"
 object_type(values::Vector, opaque) = opaque ? "ptr" : "i64*"
 object_type(text::String, opaque) = "[$(words(laid_out(text))) x i64]"
-laid_out(text::String) = vcat(collect(reinterpret(UInt8, [sizeof(text)])), codeunits(text), 0x00)
+laid_out(text::String) =
+    vcat(zeros(UInt8, bytes_before(text)), collect(reinterpret(UInt8, [sizeof(text)])),
+        codeunits(text), 0x00)
+"The bytes in front of an object that has to lie as it does in this process."
+bytes_before(text::String) = Int(UInt(pointer_from_objref(text)) % LINE)
+bytes_before(values::Vector) = 0        # of which only the pointer to its data is read
 
 words(values::Vector) = cld(sizeof(values), 8)
 function llvm_array(values::Vector)
@@ -254,7 +260,7 @@ function llvm_array(values::Vector)
 end
 
 table_text(t::OutsideTable{Loader}) = join(
-    vcat("@$TABLE = global [$(max(1, length(t.places))) x i64] zeroinitializer, align 8",
+    vcat("@$TABLE = global [$(max(1, length(t.places))) x i64] zeroinitializer, align $LINE",
         [
             "@$(data_name(k)) = global $(llvm_array(values)), align 64"
             for (k, values) in enumerate(t.data)

@@ -28,6 +28,10 @@ end
 OutsideTable(::F = Loader()) where {F<:Filler} = OutsideTable{F}(Place[], Vector[])
 
 const TABLE_ADDRESS, MOST_PLACES = 0x0000_50b7_1d6e_0000, 8192
+"""
+What LLVM knows of a constant address: how far it is from a multiple of 64, the widest register's
+bytes. By that it chooses instructions, so what takes its place lies in the same way."""
+const LINE = 64
 
 "The number of a place, from 0."
 function place!(t::OutsideTable, p::Place)

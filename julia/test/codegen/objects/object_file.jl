@@ -61,6 +61,16 @@ else
         @test [p.kind for p in file.places] == [:data, :function] && isfile(file.path)
     end
 
+    @testset "what LLVM knows of the alignment of addresses holds in a file" begin
+        # It reads three places of the table at once; they begin at an odd one where the lines of an
+        # axis of 3 are transformed first.
+        for (n, m) in ((3, 101), (5, 101), (3, 422), (4, 101))
+            @test same_in_file(program("(%0: c64[$n,$m]) {
+              %1: c64[$n,$m] = fft %0 {fft_type=fft, fft_lengths=[$n, $m]} return %1 }"),
+                Any[normal(r, ComplexF32, [n, m])])
+        end
+    end
+
     @testset "the file says what it takes and gives" begin
         file, buffers, workspace = JaxprAD.write_kernel(program("(%0: f32[3], %1: f64[]) {
           %2: f32[3] = neg %0 return %2 }"), tempname())
