@@ -155,8 +155,8 @@ def _product(a: Terms, b: Terms) -> Terms:
 
 
 def _power(base: Terms, exponent: int) -> Terms:
-    if exponent and (not base or base == {(): 1}):
-        return base
+    if exponent and base in ({}, {(): 1}, {(): -1}):
+        return base if exponent % 2 else _product(base, base)
     result: Terms = {(): 1}
     for _ in range(exponent):  # ends long before it is large: at the degree, or with a coefficient
         result = _product(result, base)

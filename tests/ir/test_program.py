@@ -59,6 +59,34 @@ def test_symbolic_dimensions_fit_the_grammar(text):
         SymDim(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b^300000000",
+        "(a+b+c+d+e)^60",
+        "9^9^9",
+        "(-2)^64 * b",
+        "b^33",
+        "b^99999999999999999999",
+        "9223372036854775807 + b + 1 + 9223372036854775807 - b",
+        "(" * 30 + "b" + ")" * 30,
+        " + ".join(f"n{k}" for k in range(400)),
+        "f(" + "*".join(f"(a + b{k})" for k in range(9)) + ")",
+        "(0-1)^300000000",
+    ],
+)
+def test_symbolic_dimensions_have_bounds(text):
+    with pytest.raises(ProgramTypeError, match="symbolic dimension"):
+        SymDim(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["(-1)^300000001 * b", "(0-1)^300000000 + b", "0^7 + b", "b^32", "(a + b)^8"]
+)
+def test_symbolic_dimensions_within_the_bounds(text):
+    assert SymDim(text).text == text
+
+
 @pytest.mark.parametrize("name", ["a b", "1f", "<lambda>", "ä"])
 def test_names_fit_the_grammar(name):
     with pytest.raises(ProgramTypeError, match="name"):

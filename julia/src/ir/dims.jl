@@ -75,7 +75,8 @@ function product_of(a::Terms, b::Terms)
     terms
 end
 function power_of(a::Terms, n::Int)
-    isconstant(a) && constant_of(a) in (0, 1) && n > 0 && return a
+    isconstant(a) && constant_of(a) in (-1, 0, 1) && n > 0 &&
+        return isodd(n) ? a : product_of(a, a)
     result = terms_of(1)
     for _ in 1:n        # ends long before n is large: at the degree, or with a coefficient
         result = product_of(result, a)

@@ -26,6 +26,8 @@ check_typed(text) = (p = program(text); all(wellformed, (p, jvp(p), vjp(p), vjp(
     end
     @test parse_dim("1^300000000 + b") == parse_dim("b + 1") && parse_dim("2^62") == 2^62
     @test parse_dim("b^32*1") isa DimExpr && parse_dim("(a + b)^8") isa DimExpr
+    @test parse_dim("(-1)^300000001 * b") == parse_dim("-b")
+    @test parse_dim("(0-1)^300000000 + b") == parse_dim("b + 1")
     b = parse_dim("b^20")
     @test_throws JaxprAD.ProgramTypeError b * b
 end
