@@ -44,8 +44,8 @@ _POLYBENCH = """\
 and writes it. These are the programs of Polybench 4.2 and NPBench that have a gradient, in JAX as their
 users write it: stencils by slices of whole arrays, linear algebra by loops with indexed updates, products,
 networks (`benchmarks/polybench`). Measured is the gradient of the sum of a program's results by its main
-input, at Polybench's and NPBench's small and medium sizes; the multilayer perceptron is smaller than
-NPBench's in its first layer at the small size. Gram-Schmidt has more rows than columns, unlike Polybench's,
+input, at Polybench's and NPBench's small and medium sizes; of the multilayer perceptron, NPBench's small size
+is the medium one, and a tenth of it the small. Gram-Schmidt has more rows than columns, unlike Polybench's,
 which leaves its last columns no direction. Where results are probabilities, whose sum is one, their squares
 are summed. How it is measured, and what the columns are, is said in [benchmarks](benchmarks.md): the rival
 is the faster of JAX as it comes and with
