@@ -181,11 +181,14 @@ function residual_source(inputs, consts, steps, residual)
     k === nothing || get(steps, k - consts, 0) === nothing ? nothing : k
 end
 
-"What each trip adds to the carry `k`, if that begins at a number and is an integer that counts."
+"""
+What each trip adds to the carry `k`, if that begins at a number and counts trips, of which there
+are no more than its type has numbers."""
 function counter_step(eqn, k)
     body = eqn[:body]
     start, counter = eqn.inputs[eqn[:consts]+k], body.inputs[eqn[:consts]+k]
-    start isa Literal && start.value isa Integer && eqn[:length] isa Int || return nothing
+    start isa Literal && isinteger_dtype(typeof(start.value)) && eqn[:length] isa Int &&
+        0 < eqn[:length] <= typemax(typeof(start.value)) || return nothing
     j = findfirst(e -> e.outputs[1] === body.outputs[k], body.equations)
     j !== nothing && name(body.equations[j].op) === :add || return nothing
     x = body.equations[j].inputs

@@ -80,3 +80,16 @@ end
             name = "a counter from $start by $step, reverse=$reverse")
     end
 end
+
+@testset "$T counts $n trips, reverse=$reverse" for (T, n) in (("i8", 127), ("i8", 200),
+            ("u8", 300), ("u32", 3), ("i64", 0)), reverse in (false, true)
+    check("""(%0: f64[], %1: f64[$n]) {
+      %2: $T[], %3: f64[] = scan 1:$T %0 %1 {length=$n, reverse=$reverse, consts=0, carry=2,
+        unroll=1, body=(%0: $T[], %1: f64[], %2: f64[]) {
+        %3: $T[] = add %0 1:$T
+        %4: f64[] = convert_element_type %0 {dtype=f64}
+        %5: f64[] = mul %4 %2
+        %6: f64[] = add %1 %5
+        return %3 %6 }}
+      return %3 }""", fill(0.5), randn(r, n))
+end
