@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jax.lax import fori_loop
 
-from .kernel import Kernel, Kind, Program, uniform
+from .kernel import Array, Kernel, Kind, Program, uniform
 
 _SCALES = (1.5, 1.2)  # Polybench's alpha and beta
 
@@ -152,30 +154,32 @@ def symm(m: int, n: int) -> Program:
     return program, uniform((m, m), (m, n), (m, n))
 
 
-def syrk(m: int, n: int) -> Program:
-    """The lower triangle of C := alpha A Aᵀ + beta C, for A of n rows and m columns."""
+def _lower_triangle(c: Array, product: Callable[[Array], Array]) -> Array:
+    """C := alpha P + beta C in its lower triangle, a row of P at a time."""
+    n = c.shape[0]
     at = np.arange(n)
     alpha, beta = _SCALES
 
-    def program(a, c):
-        def row(i, c):
-            return c.at[i].set(jnp.where(at <= i, beta * c[i] + alpha * (a @ a[i]), c[i]))
+    def row(i, c):
+        return c.at[i].set(jnp.where(at <= i, beta * c[i] + alpha * product(i), c[i]))
 
-        return fori_loop(0, n, row, c)
+    return fori_loop(0, n, row, c)
+
+
+def syrk(m: int, n: int) -> Program:
+    """The lower triangle of C := alpha A Aᵀ + beta C, for A of n rows and m columns."""
+
+    def program(a, c):
+        return _lower_triangle(c, lambda i: a @ a[i])
 
     return program, uniform((n, m), (n, n))
 
 
 def syr2k(m: int, n: int) -> Program:
     """The lower triangle of C := alpha (A Bᵀ + B Aᵀ) + beta C."""
-    at = np.arange(n)
-    alpha, beta = _SCALES
 
     def program(a, b, c):
-        def row(i, c):
-            return c.at[i].set(jnp.where(at <= i, beta * c[i] + alpha * (a @ b[i] + b @ a[i]), c[i]))
-
-        return fori_loop(0, n, row, c)
+        return _lower_triangle(c, lambda i: a @ b[i] + b @ a[i])
 
     return program, uniform((n, m), (n, m), (n, n))
 

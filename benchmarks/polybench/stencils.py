@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 from jax.lax import fori_loop
 
-from .kernel import Kernel, Kind, Program, uniform
+from .kernel import Array, Kernel, Kind, Program, uniform
+
+
+def _in_turns(steps: int, inner: Any, stencil: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    """Two arrays whose inner elements are computed of one another in turn; gives the first."""
+
+    def program(a, b):
+        def step(_, state):
+            a, b = state
+            b = b.at[inner].set(stencil(a))
+            return a.at[inner].set(stencil(b)), b
+
+        return fori_loop(1, steps, step, (a, b))[0]
+
+    return program
 
 
 def jacobi_1d(steps: int, n: int) -> Program:
     def mean(x):
         return (x[:-2] + x[1:-1] + x[2:]) / 3
 
-    def program(a, b):
-        def step(_, state):
-            a, b = state
-            b = b.at[1:-1].set(mean(a))
-            return a.at[1:-1].set(mean(b)), b
-
-        return fori_loop(1, steps, step, (a, b))[0]
-
-    return program, uniform((n,), (n,))
+    return _in_turns(steps, np.s_[1:-1], mean), uniform((n,), (n,))
 
 
 def jacobi_2d(steps: int, n: int) -> Program:
     def mean(x):
         return (x[1:-1, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:] + x[2:, 1:-1] + x[:-2, 1:-1]) / 5
 
-    def program(a, b):
-        def step(_, state):
-            a, b = state
-            b = b.at[1:-1, 1:-1].set(mean(a))
-            return a.at[1:-1, 1:-1].set(mean(b)), b
-
-        return fori_loop(1, steps, step, (a, b))[0]
-
-    return program, uniform((n, n), (n, n))
+    return _in_turns(steps, np.s_[1:-1, 1:-1], mean), uniform((n, n), (n, n))
 
 
 def heat_3d(steps: int, n: int) -> Program:
@@ -50,15 +51,7 @@ def heat_3d(steps: int, n: int) -> Program:
     def flow(x):
         return x[inner] + sum(second_difference(x, axis) for axis in range(3)) / 8
 
-    def program(a, b):
-        def step(_, state):
-            a, b = state
-            b = b.at[inner].set(flow(a))
-            return a.at[inner].set(flow(b)), b
-
-        return fori_loop(1, steps, step, (a, b))[0]
-
-    return program, uniform((n, n, n), (n, n, n))
+    return _in_turns(steps, inner, flow), uniform((n, n, n), (n, n, n))
 
 
 def fdtd_2d(steps: int, nx: int, ny: int) -> Program:
