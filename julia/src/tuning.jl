@@ -119,7 +119,7 @@ const SMALL_PRODUCT = 8_000
 const LARGE_PRODUCT = 2_000_000
 """
 The right operand's bytes up to which it stays in a cache (256 KiB) while the rows pass, so that
-nothing is gained from BLAS's packing it."""
+nothing is gained from BLAS's packing it. Of a larger one tiles take so much at a time."""
 const TILED_BYTES = 1 << 18
 """
 Bytes of a column up to which tiles are faster than BLAS, whose packing so few rows do not pay for:

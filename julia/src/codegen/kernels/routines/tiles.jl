@@ -19,8 +19,6 @@ end
 # Bytes of a register where a vector is multiplied, which waits for memory. Tiles take what the
 # processor has; 12 registers hold results at a time: all of AVX2's but those for operands.
 const REGISTER = 32
-# Bytes of B that stay in a cache while the rows pass.
-const CACHED = 1 << 18
 
 """
 C = A B, or C + A B, with C[i, j] at i · c_row + j · c_column, and the sum over s of `segments` and
@@ -51,7 +49,7 @@ lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns
 "Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew."
 @noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,
     add::Bool) where {T}
-    most = p.segments == 1 ? max(16, quotient(CACHED, p.columns * sizeof(T))) : p.run
+    most = p.segments == 1 ? max(16, quotient(TILED_BYTES, p.columns * sizeof(T))) : p.run
     multiply_blocks!(c, a, b, part_of(p, p.rows, min(most, p.run)), add)
     t = most
     while t < p.run
