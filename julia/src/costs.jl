@@ -35,6 +35,7 @@ isdear(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) >= DEAR : !isfree(e.op)
 ismovement(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) == 0 : isfree(e.op)
 "Whether its elements may be computed again from those of the operands."
 isrepeatable(e::Equation) =
-    ischeap(e.op) || isfusable(e.op, e) && all(k -> reads_elements(e.op, e, k), eachindex(e.inputs))
+    ischeap(e.op) || movesonly(e.op, e) ||
+    isfusable(e.op, e) && all(k -> reads_elements(e.op, e, k), eachindex(e.inputs))
 "An addition or two an element, or a movement of elements."
 ischeaply_repeated(e::Equation) = isrepeatable(e) && cost(e.op, e) <= CHEAP

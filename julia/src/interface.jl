@@ -228,6 +228,43 @@ the pass of that name; primitives that run a body many times have methods."""
 hoist_invariants!(op::Primitive, hoisted, eqn) = eqn
 
 """
+    loop_constants(op, eqn, definition) -> equations
+
+A loop with what is the same in every trip as a constant, or as a broadcast inside of its body, and
+the equations that bind those of its results that are such. `definition[a]` binds the variable `a`.
+Called by the pass of that name; by default nothing changes."""
+loop_constants(op::Primitive, eqn, definition) = [eqn]
+
+"""
+    one_loop(op, first, second) -> equation or nothing
+
+The loop that does in each trip what two loops do, of which the second reads what the first stacks,
+slice by slice in the same order, and nothing else of it. Called by `merge_loops`."""
+one_loop(op::Primitive, first_, second) = nothing
+
+"""
+    movesonly(op, eqn) -> Bool
+
+Whether a loop does nothing but move elements, so that its stacks may be computed again. Called by
+`costs.jl` and `merge_loops`."""
+movesonly(op::Primitive, eqn) = false
+
+"""
+    overwritten(op, b::Builder, eqn) -> Atom or nothing
+
+Of a primitive whose result is its first operand but for a part: reads that part, by one equation
+whose further operands say where. `nothing` of others. Called where a loop keeps what its trips
+overwrite."""
+overwritten(op::Primitive, b, eqn) = nothing
+
+"""
+    write_back(op, b::Builder, eqn, result, part, where_) -> Atom
+
+The first operand again, from the result and the part that `overwritten` has read, `where_` it
+says."""
+function write_back end
+
+"""
     wanted_layout(op, eqn, k) -> axes or nothing
 
 The order in which an operation would have the axes of operand `k` in memory, or nothing where it

@@ -8,15 +8,15 @@
 # S. Yu, Transcending runtime-memory tradeoffs in checkpointing by being fusion aware, MLSys 2023.
 
 """
-    fewest_loop_residuals(split, free) -> Split
+    fewest_loop_residuals(split, input_bytes) -> Split
 
-The same split of a loop's body with the residuals that take the fewest bytes. Known inputs marked
-in `free` take none."""
-function fewest_loop_residuals(s::Split, free)
+The same split of a loop's body with the residuals that take the fewest bytes. `input_bytes`: how
+many each known input takes, where that is not all of it (`nothing`)."""
+function fewest_loop_residuals(s::Split, input_bytes)
     p, m = s.known, length(s.known.outputs) - s.residuals
     atoms = p.outputs[m+1:end]
     all(v -> isstatic(shape(v)), vcat(p.inputs, (e.outputs for e in p.equations)...)) || return s
-    cut = least_cut(p, atoms, VarSet(p.inputs[free]))
+    cut = least_cut(p, atoms, input_bytes)
     kept = [v for v in vcat(p.inputs, (e.outputs for e in p.equations)...) if v in cut]
     again = leading_to(atoms, cut, p)
     unknown = build(s.unknown.name,
@@ -59,9 +59,9 @@ struct Flow
     path::Vector{Tuple{Bool,Var}}           # visited by the search that is under way
 end
 
-function Flow(p::Program, free)
+function Flow(p::Program, input_bytes)
     f = Flow(IdDict(), IdDict(), IdDict(), IdDict(), Dict(), VarSet(), VarSet(), [])
-    foreach(v -> f.room[v] = v in free ? 0 : bytes(aval(v)), p.inputs)
+    foreach((v, n) -> f.room[v] = something(n, bytes(aval(v))), p.inputs, input_bytes)
     for e in p.equations
         foreach(v -> f.room[v] = bytes(aval(v)), e.outputs)
         ischeaply_repeated(e) || continue
@@ -75,8 +75,8 @@ function Flow(p::Program, free)
 end
 
 "The variables of the least cut that is nearest to what is needed."
-function least_cut(p::Program, needed, free)
-    f = Flow(p, free)
+function least_cut(p::Program, needed, input_bytes)
+    f = Flow(p, input_bytes)
     for v in needed
         check_cancelled()
         while !(v in f.wanted) && push_wanted!(f, v, typemax(Int)) > 0

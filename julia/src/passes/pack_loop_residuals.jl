@@ -2,13 +2,13 @@
 # array of its own.
 
 """
-    pack_loop_residuals(split, free) -> Split
+    pack_loop_residuals(split, input_bytes) -> Split
 
-The same split with all residuals of rank 0 and one dtype in one array, except known inputs marked
-in `free`, which need not be kept."""
-function pack_loop_residuals(s::Split, free)
+The same split with all residuals of rank 0 and one dtype in one array, except known inputs that
+take no bytes and need not be kept."""
+function pack_loop_residuals(s::Split, input_bytes)
     p, m = s.known, length(s.known.outputs) - s.residuals
-    atoms, there = p.outputs[m+1:end], VarSet(p.inputs[free])
+    atoms, there = p.outputs[m+1:end], VarSet(v for (v, n) in zip(p.inputs, input_bytes) if n == 0)
     loose = [a for a in atoms if isscalar(a) && !(a in there)]
     lists = filter!(list -> length(list) > 1,
         [alike_together(p, filter(a -> dtype(a) === T, loose)) for T in unique(map(dtype, loose))])

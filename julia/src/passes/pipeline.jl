@@ -27,7 +27,9 @@ function optimize(p::Program)
     p =
         copy_program(
             with(p;
-                equations = Equation[map_bodies(optimize, e) for e in dce(p).equations])
+                equations = Equation[
+                    map_bodies(optimize, e) for e in merge_loops(loop_constants(dce(p))).equations
+                ])
         )
     shorter = rounds(SIMPLIFY, p)
     # A sign that was used twice and moved is there twice; mostly sums absorb it, but where not it
@@ -64,10 +66,12 @@ end
 optimized_halves(l::Linearized) =
     Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
 
-"The passes over the two halves of a loop's body. Known inputs marked in `free` need not be kept."
+"""
+The passes over the two halves of a loop's body. `input_bytes`: what each known input takes where it
+is kept, `nothing` for all of it."""
 const LOOP_RESIDUAL_PASSES = (fewest_loop_residuals, pack_loop_residuals)
-compact_loop_residuals(s::Split, free) =
-    foldl((s, pass) -> pass(s, free), LOOP_RESIDUAL_PASSES; init = s)
+compact_loop_residuals(s::Split, input_bytes) =
+    foldl((s, pass) -> pass(s, input_bytes), LOOP_RESIDUAL_PASSES; init = s)
 
 # ---- native code
 

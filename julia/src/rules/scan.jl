@@ -86,35 +86,19 @@ function partial_eval(op::Scan, eqn, known)
     hoisted, eqn, known = hoist_invariants(eqn, known)
     split, known = settled(partial_eval, eqn, known)
     known_consts, known_carry, known_xs = operand_parts(eqn.attrs, known)
-    # Constants and slices are there in any case, and counters are numbers known beforehand.
     steps = [counter_step(eqn, k) for k in findall(known_carry)]
-    free = vcat(trues(count(known_consts)), map(!isnothing, steps), trues(count(known_xs)))
-    split = compact_loop_residuals(split, free)
+    split = compact_loop_residuals(split,
+        vcat(zeros(Int, count(known_consts)),
+            carry_bytes(split.known, count(known_consts), steps), zeros(Int, count(known_xs))))
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     carries, ys = result_parts(eqn.attrs, eqn.outputs)
     known_ys = split.isknown[eqn[:carry]+1:end]
 
-    early_consts, early_xs = consts[known_consts], xs[known_xs]
-    early_inputs = vcat(early_consts, carry[known_carry], early_xs)
-    residuals = split.known.outputs[end-split.residuals+1:end]
-    source = Any[
-        residual_source(split.known.inputs, length(early_consts), steps, r) for r in residuals
-    ]
-    stack = findall(isnothing, source)
-    constant = findall(s -> s isa Int && s <= length(early_consts), source)
-    slice = findall(s -> s isa Int && s > length(early_consts), source)
-    stacks = Var[Var(stacked(eqn[:length], aval(residuals[r]))) for r in stack]
-    counted = Builder(Equation[], eqn.source)
-    slices = Atom[
-        k in eachindex(steps) .+ length(early_consts) ?
-        counter_values!(counted, eqn, early_inputs[k], steps[k-length(early_consts)]) :
-        early_inputs[k] for k in source[slice]
-    ]
-
-    results = split.known.outputs[1:end-split.residuals]
-    early_body = with(split.known; outputs = vcat(results, residuals[stack]))
-    early = Equation(op, early_inputs, vcat(carries[known_carry], ys[known_ys], stacks),
-        scan_attrs(eqn, early_body, length(early_consts), count(known_carry)), eqn.source)
+    early = Equation(op, vcat(consts[known_consts], carry[known_carry], xs[known_xs]),
+        vcat(carries[known_carry], ys[known_ys]),
+        scan_attrs(eqn, split.known, count(known_consts), count(known_carry)), eqn.source)
+    kept = loop_residuals(early, split.residuals, steps)
+    at(source) = findall(==(source), kept.source)
 
     late_inputs, r = split.unknown.inputs, split.residuals
     unknown_consts, unknown_carry = count(.!known_consts), count(.!known_carry)
@@ -122,18 +106,17 @@ function partial_eval(op::Scan, eqn, known)
     late_body = with(
         split.unknown;
         inputs = vcat(
-            late_inputs[constant], rest[1:unknown_consts],
-            rest[unknown_consts+1:unknown_consts+unknown_carry],
-            late_inputs[slice], late_inputs[stack], rest[unknown_consts+unknown_carry+1:end])
+            late_inputs[at(:constant)], rest[1:unknown_consts+unknown_carry],
+            late_inputs[at(:slice)], late_inputs[at(:stack)],
+            rest[unknown_consts+unknown_carry+1:end])
     )
     late = Equation(op,
-        vcat(Atom[early_inputs[source[k]] for k in constant], consts[.!known_consts],
-            carry[.!known_carry], slices, stacks, xs[.!known_xs]),
+        vcat(kept.operands[at(:constant)], consts[.!known_consts], carry[.!known_carry],
+            kept.operands[at(:slice)], kept.operands[at(:stack)], xs[.!known_xs]),
         vcat(carries[.!known_carry], ys[.!known_ys]),
-        scan_attrs(eqn, late_body, length(constant) + unknown_consts, unknown_carry), eqn.source
-    )
-    needed(e) = isempty(e.outputs) ? Equation[] : [e]
-    vcat(hoisted, needed(early), counted.equations), needed(late)
+        scan_attrs(eqn, late_body, length(at(:constant)) + unknown_consts, unknown_carry),
+        eqn.source)
+    vcat(hoisted, kept.equations), isempty(late.outputs) ? Equation[] : [late]
 end
 
 """
@@ -171,38 +154,6 @@ function partial_eval_saving(op::Scan, eqn, known, depth)
     late = with(eqn; inputs = vcat(eqn.inputs, stacks),
         attrs = scan_attrs(eqn, late_body, eqn[:consts], eqn[:carry]))
     isempty(early.outputs) ? Equation[] : [early], [late], stacks
-end
-
-"""
-The operand that a residual simply is (a constant, a counter or an xs of the known scan), or
-nothing: it must be stacked. `steps`: of each carry, where it counts."""
-function residual_source(inputs, consts, steps, residual)
-    k = findfirst(v -> v === residual, inputs)
-    k === nothing || get(steps, k - consts, 0) === nothing ? nothing : k
-end
-
-"""
-What each trip adds to the carry `k`, if that begins at a number and counts trips, of which there
-are no more than its type has numbers."""
-function counter_step(eqn, k)
-    body = eqn[:body]
-    start, counter = eqn.inputs[eqn[:consts]+k], body.inputs[eqn[:consts]+k]
-    start isa Literal && isinteger_dtype(typeof(start.value)) && eqn[:length] isa Int &&
-        0 < eqn[:length] <= typemax(typeof(start.value)) || return nothing
-    j = findfirst(e -> e.outputs[1] === body.outputs[k], body.equations)
-    j !== nothing && name(body.equations[j].op) === :add || return nothing
-    x = body.equations[j].inputs
-    x[1] === counter && x[2] isa Literal ? x[2].value :
-    x[2] === counter && x[1] isa Literal ? x[1].value : nothing
-end
-
-"The values of a counter in all trips, in the order of the slices."
-function counter_values!(b, eqn, start, step)
-    last_ = eqn[:length] - 1
-    trips = emit(b, :iota; dtype = dtype_name(typeof(step)), shape = [last_ + 1], dim = 0)
-    eqn[:reverse] && (trips = emit(b, :sub, Literal(oftype(step, last_)), trips))
-    isone(step) || (trips = emit(b, :mul, trips, Literal(step)))
-    iszero(start.value) ? trips : emit(b, :add, trips, start)
 end
 
 """
@@ -259,49 +210,4 @@ function transpose(op::Scan, b, eqn, ȳ, x)
     vcat(spread(linear_consts, x̄[1:lc]),
         MaybeAtom[islinear(v) ? t : nothing for (v, t) in zip(carry, x̄[lc+1:lc+m])],
         spread(linear_xs, x̄[lc+m+1:end]))
-end
-
-function prune(op::Scan, eqn, used)
-    body = eqn[:body]
-    used_carry, used_ys = result_parts(eqn.attrs, used)
-    carry_in = operand_parts(eqn.attrs, body.inputs)[2]
-    local pruned
-    while true      # a carry that a needed result depends on is needed itself
-        pruned = select_outputs(body, vcat(used_carry, used_ys))
-        live = used_inputs(with(pruned; inputs = carry_in)) .| used_carry
-        live == used_carry && break
-        used_carry = live
-    end
-    needed = used_inputs(pruned)
-    consts, _, xs = operand_parts(eqn.attrs, needed)
-    keep = vcat(consts, used_carry, xs)
-    all(keep) && all(used_carry) && all(used_ys) && return [eqn]
-    trimmed = copy_program(with(pruned; inputs = body.inputs[keep]))
-    [
-        Equation(op, eqn.inputs[keep], eqn.outputs[vcat(used_carry, used_ys)],
-            scan_attrs(eqn, trimmed, count(consts), count(used_carry)), eqn.source)
-    ]
-end
-
-# What the body gives twice is stacked once.
-function distinct_results(op::Scan, eqn)
-    m, results = eqn[:carry], eqn[:body].outputs
-    first_ = [
-        k <= m ? k : m + findfirst(a -> a === results[k], results[m+1:end])
-        for k in eachindex(results)
-    ]
-    kept = sort!(unique(first_))
-    length(kept) == length(results) && return eqn, eachindex(results)
-    body = with(eqn[:body]; outputs = results[kept])
-    (with(eqn; outputs = eqn.outputs[kept], attrs = scan_attrs(eqn, body, eqn[:consts], m)),
-        [findfirst(==(k), kept) for k in first_])
-end
-
-function hoist_invariants!(::Scan, hoisted, e)
-    e[:length] > 1 || return e
-    consts, carry, xs = operand_parts(e.attrs, e.inputs)
-    body, values = without_invariants!(hoisted, e[:body], consts)
-    isempty(values) && return e
-    with(e; inputs = vcat(consts, values, carry, xs),
-        attrs = scan_attrs(e.attrs, body, length(consts) + length(values), length(carry)))
 end

@@ -157,3 +157,9 @@ function jvp(op::Union{ScatterMin,ScatterMax}, b, eqn, x, ẋ)
     total = again(b, :scatter_add, eqn, masked(ẋ[1], kept, x[1]), x[2], masked(ẋ[3], won, x[3]))
     y, MaybeAtom[emit(b, :div, total, contenders)]
 end
+
+# ---- what a scatter overwrites: where windows meet, each has the same old elements
+
+overwritten(::AnyScatter, b, eqn) = gathered(b, eqn, eqn.inputs[1], eqn.inputs[2])
+write_back(::AnyScatter, b, eqn, result, part, indices) =
+    again(b, :scatter, eqn, result, only(indices), part)

@@ -90,3 +90,10 @@ function transpose(::DynamicUpdateSlice, b, eqn, ȳ, x)
         emits(b, :dynamic_slice, Atom[ȳ[1], starts...]; sizes = update.shape)[1] : nothing
     vcat(MaybeAtom[x̄, ū], nothings(length(starts)))
 end
+
+overwritten(::DynamicUpdateSlice, b, eqn) = only_one(
+    emits(b, :dynamic_slice, Atom[eqn.inputs[1]; eqn.inputs[3:end]];
+        sizes = shape(eqn.inputs[2]))
+)
+write_back(op::DynamicUpdateSlice, b, eqn, result, part, starts) =
+    only_one(emit!(b, op, Atom[result; part; starts]))
