@@ -55,13 +55,13 @@ end
     linearized(program, active; compact, optimized) -> Linearized
 
 A linearization; where `compact`, with residuals that are few and small: unrolled loops are rolled,
-factors multiplied together, and large residuals that are cheap computed again."""
+factors multiplied together, and large residuals that are cheap computed again. Stacks of arrays
+that a loop updates little by little are so in any case."""
 function linearized(p::Program, active; compact = false, optimized = false)
     l = linearize(compact ? reroll_loops(p) : p, active; compact = compact)
     optimized && (l = optimized_halves(l))
-    compact || return l
-    shorter = rematerialize(l)
-    shorter === l ? l : optimized_halves(shorter)
+    shorter = compact ? rematerialize(l) : rematerialize(l, e -> movesonly(e.op, e))
+    shorter === l || !(compact || optimized) ? shorter : optimized_halves(shorter)
 end
 optimized_halves(l::Linearized) =
     Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)

@@ -1,13 +1,13 @@
 # Residuals that are cheaper to compute again than to write to memory and read back.
 
 """
-    rematerialize(l::Linearized) -> Linearized
+    rematerialize(l::Linearized, isagain = isrepeatable) -> Linearized
 
 The linearization whose linear part computes large residuals itself where that takes a few
 elementwise operations and movements of the inputs and results, which are there anyway, and of what
 is much smaller, such as sums of rows. In one loop nest with what needs them they cost no memory at
-all."""
-function rematerialize(l::Linearized)
+all. `isagain`: which equations it may repeat."""
+function rematerialize(l::Linearized, isagain = isrepeatable)
     p, m = l.known, length(l.known.outputs) - l.residuals
     producer = IdDict{Var,Equation}(v => e for e in p.equations for v in e.outputs)
     atoms = p.outputs[m+1:end]
@@ -16,7 +16,7 @@ function rematerialize(l::Linearized)
     needed = VarSet()               # the first results of the equations to be repeated
     again = VarSet(
         a for a in atoms if a isa Var && !(a in at_hand) && islarge(a) &&
-        need_again!(needed, a, producer, at_hand, DEAR_RESIDUAL)
+        need_again!(needed, a, producer, at_hand, DEAR_RESIDUAL, isagain)
     )
     kept, equations = repeated(p, atoms, again, needed)
     # Where what is kept gives a result at little more cost, it is not kept: the result may not be
@@ -27,7 +27,9 @@ function rematerialize(l::Linearized)
     ]
     if !isempty(results)
         others = setdiff!(VarSet(a for a in kept if a isa Var), results)
-        union!(again, a for a in results if need_again!(needed, a, producer, others, DEAR_RESULT))
+        union!(again,
+            (a for a in results
+             if need_again!(needed, a, producer, others, DEAR_RESULT, isagain)))
         kept, equations = repeated(p, atoms, again, needed)
     end
     isempty(again) && return l
@@ -62,13 +64,13 @@ islarge(v::Var) = isstatic(shape(v)) && size_of(shape(v)) >= SMALL_RESIDUAL
 """
 Whether computing `v` from what is at hand or much smaller takes no more than `limit`, in additions
 an element, beyond the equations that are repeated already; if so, notes those that it takes."""
-function need_again!(needed, v::Var, producer, at_hand, limit)
+function need_again!(needed, v::Var, producer, at_hand, limit, isagain)
     mine, total = VarSet(), 0
     function visit(a)
         (a isa Literal || a in at_hand || total > limit) && return
         a === v || ismuchsmaller(a, v) && return
         e = get(producer, a, nothing)
-        (e === nothing || !isrepeatable(e)) && return total = limit + 1
+        (e === nothing || !isagain(e)) && return total = limit + 1
         e.outputs[1] in mine && return
         push!(mine, e.outputs[1])
         e.outputs[1] in needed || (total += cost(e.op, e))

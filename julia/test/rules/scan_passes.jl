@@ -39,6 +39,15 @@ only_loop(p) = only(e for e in p.equations if name_of(e) === :scan)
     @test native_agrees(p, x)
 end
 
+@testset "a loop that changes nothing is none" begin
+    text = """(%0: f64[3], %1: f64[4]) {
+      %2: f64[3] = scan %0 %1 {length=4, reverse=false, consts=0, carry=1, unroll=1,
+        body=(%0: f64[3], %1: f64[]) { return %0 }}
+      return %2 }"""
+    @test isempty(JaxprAD.optimize(program(text)).equations)
+    check(text, randn(r, 3), randn(r, 4))
+end
+
 moving(reverse, more = "") = program("""(%0: f64[5], %1: f64[7], %2: i32[7]) {
   %3: f64[5], %4: f64[7,5] = scan %0 %1 %2 {length=7, reverse=false, consts=0, carry=1, unroll=1,
     body=(%0: f64[5], %1: f64[], %2: i32[]) {

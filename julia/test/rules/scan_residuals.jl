@@ -46,6 +46,7 @@ loops(p) = [e for e in p.equations if name_of(e) === :scan]
     # Rows come again, and some are outside.
     rows = rand(r, Int32(-2):Int32(26), 30)
     check(text, 0.5 .* randn(r, 5, 24), rows, 0.1 .* randn(r, 5, 30))
+    @test residual_bytes(JaxprAD.linearized(program(text), [true, false, true])) < 12000
     l = JaxprAD.linearized(program(text), [true, false, true]; compact = true)
     # 30 arrays would have 28 800 bytes.
     @test residual_bytes(l) < 8000
