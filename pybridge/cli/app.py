@@ -6,6 +6,7 @@ import contextlib
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+_SILENCE = 10.0  # seconds between lines about what is being done, where the output is no terminal
 _WIDTH = 118  # of tables where the output is no terminal
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 _NUMBERS_TOO = {"ignore_unknown_options": True}  # -2 is an argument
@@ -244,6 +246,39 @@ def check(
         raise typer.Exit(0 if result.ok else 1)
 
 
+@app.command()
+def fuzz(
+    engines: Annotated[
+        str, typer.Option(help="Names with commas between; transpose/julia, or module:attribute.")
+    ] = "jax,transpose",
+    seconds: Annotated[float, typer.Option(help="How long.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Of the random Programs.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for what is found.")] = Path(
+        "fuzz"
+    ),
+    first: Annotated[int, typer.Option(help="The number of the first Program.")] = 0,
+    programs: Annotated[int | None, typer.Option(help="At most so many.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds that an engine may take for a Program.")] = 60.0,
+    debug: Debug = False,
+) -> None:
+    """Run engines on random Programs, against JAX in double precision.
+
+    Status 1 if one is wrong, ends its process or hangs; a file in the folder reproduces each.
+    """
+    with _errors(debug), _doing("fuzzing") as progress:
+        if output.is_file():
+            raise UnknownOption(f"{output} is a file, and --output names a folder")
+        from ..fuzz import Settings
+        from ..fuzz import fuzz as run
+
+        settings = Settings(tuple(_words(engines)), seconds, seed, output, first, programs, timeout)
+        campaign = run(settings, progress)
+        for found, path in campaign.findings.values():
+            typer.echo(f"{path}: {found}")
+        typer.echo(campaign.summary())
+        raise typer.Exit(1 if campaign.findings else 0)
+
+
 @app.command(context_settings=_NUMBERS_TOO)
 def export(
     function: Function,
@@ -414,6 +449,26 @@ def _execution(program: Program) -> str:
     refused = refusal(program)
     how = "as a native kernel" if refused is None else f"as XLA operations: {refused}"
     return f"{program.name} runs {how}"
+
+
+@contextlib.contextmanager
+def _doing(title: str) -> Iterator[Callable[[str], None]]:
+    """Shows on stderr what is being done: in one line of a terminal, else a line now and then."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(title) as status:
+            yield lambda doing: status.update(f"{title}: {doing}")
+        return
+    print(title, file=sys.stderr, flush=True)
+    last = time.monotonic()
+
+    def tell(doing: str) -> None:
+        nonlocal last
+        if time.monotonic() > last + _SILENCE:
+            last = time.monotonic()
+            print(f"{title}: {doing}", file=sys.stderr, flush=True)
+
+    yield tell
 
 
 def _output() -> Console:

@@ -19,7 +19,7 @@ from ..ir.deferred import is_of_a_rule, rule_of
 from ..ir.numerals import COMPLEX, DTYPES, dtype_name
 from ..ir.program import Equation, Program, Structure
 from ..ir.schema import OPERATIONS
-from ..ir.types import Literal, SymDim, TensorType
+from ..ir.types import Atom, Literal, SymDim, TensorType, Var
 from . import keys
 from .adapter import devices, next_objects
 from .dimensions import Dimensions
@@ -28,8 +28,10 @@ from .primitives import SPECS
 Arrays = tuple[Any, ...]
 
 
-def to_jax(program: Program) -> Callable[..., Arrays]:
+def to_jax(program: Program, after: Callable[[Any], Any] | None = None) -> Callable[..., Arrays]:
     """A function of one array for each input of the Program; it returns a tuple, one array for each output.
+
+    after: applied to every result of every equation, those of nested Programs included.
 
     Raises UnsupportedPrimitive here, before anything runs, for an operation that is not in the table. The
     function raises ArgumentError for arguments that do not fit, ProgramTypeError for a Program whose
@@ -40,12 +42,33 @@ def to_jax(program: Program) -> Callable[..., Arrays]:
     def call(*args) -> Arrays:
         arrays = _arguments(program, args)
         dims = Dimensions(program.input_types, [x.shape for x in arrays])
-        context = _Context(dims, program.rules, devices.varying_together(arrays))
+        context = _Context(dims, program.rules, devices.varying_together(arrays), after=after)
         with next_objects.avoided():
             return _evaluate(program, arrays, context)
 
     call.__name__ = call.__qualname__ = program.name or "program"
     return call
+
+
+def result_types(op: str, inputs: Sequence[Atom], attrs: Mapping[str, Any]) -> list[TensorType]:
+    """The types of an equation's results, as JAX has them.
+
+    Raises ProgramTypeError, or what JAX raises, where there is no such equation.
+    """
+    eq = Equation(op, tuple(inputs), (), attrs)
+    variables = [a for a in eq.inputs if not isinstance(a, Literal)]
+    shape = next((a.type.shape for a in variables if a.type.shape), ())
+    like = Equation(op, eq.inputs, (Var(0, TensorType("f32", shape)),), attrs)  # the shape is what is read
+
+    def results(*arrays):
+        given = iter(arrays)
+        operands = [DTYPES[a.dtype].type(a.value) if isinstance(a, Literal) else next(given) for a in inputs]
+        context = _Context(Dimensions((), ()), {}, frozenset())
+        return _equation(Program("", (), (), ()), like, operands, context)
+
+    avals = [jax.ShapeDtypeStruct(a.type.shape, DTYPES[a.type.dtype]) for a in variables]
+    found = jax.eval_shape(results, *avals)
+    return [TensorType(dtype_name(y.dtype) or str(y.dtype), tuple(y.shape)) for y in found]
 
 
 def callable_of(program: Program) -> Callable[..., Any]:
@@ -124,12 +147,14 @@ class _Context:
     axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
     it may be what a loop begins with, or the result of one branch of two.
     depth: how many checkpoints are around.
+    after: of `to_jax`.
     """
 
     dims: Dimensions
     rules: Mapping[str, Any] = field(hash=False)
     axes: frozenset
     depth: int = 0
+    after: Callable[[Any], Any] | None = None
 
     def spread(self, x: Any) -> Any:
         return devices.varying_over(x, self.axes)
@@ -148,6 +173,8 @@ def _evaluate(program: Program, args: Sequence[Any], context: _Context) -> Array
         operands = [read(a, spread=bool(eq.bodies)) for a in eq.inputs]
         results = _equation(program, eq, operands, context)
         _check_results(eq, results, context.dims)
+        if context.after is not None:
+            results = list(map(context.after, results))
         values.extend(map(context.spread, results))
     return tuple(np.asarray(read(a)) if isinstance(a, Literal) else read(a) for a in program.outputs)
 

@@ -1,0 +1,153 @@
+"""The fuzzer finds what is wrong on purpose, makes it small, and finds nothing where all is well."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pybridge as pb
+from pybridge.cli.app import app
+from pybridge.fuzz import Settings, fuzz
+from pybridge.fuzz.making import MAKERS, at_random, programs, sample
+from pybridge.fuzz.making.growing import Growth, Unfit
+from pybridge.ir.parser import parse
+from pybridge.ir.schema import OPERATIONS
+
+HERE = Path(__file__).parent
+MADE_BY_TRANSFORMATIONS = {"custom_vjp_tangent", "while_passes"}
+OF_SYMBOLIC_SIZES = {"dim_size"}
+
+TEXT = """pybridge 1
+program f(%0: f32[4], %1: i32[]) {{
+  %2: f32[4] = mul %0 %0
+  %3: i32[] = add %1 1:i32
+  %4: f32[4] = tanh %2
+  %5: f32[4] = {op} %4
+  %6: f32[4] = remat %5 %0 {{body=(%0: f32[4], %1: f32[4]) {{
+    %2: f32[4] = mul %0 %1
+    return %2
+  }}, barrier=true}}
+  %7: f32[4] = add %6 %5
+  return %7 %3
+}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """The engines of this folder, here and in child processes."""
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+
+
+def run(folder, engine, ops, **options):
+    """Programs that have one of the primitives each."""
+    samples = [at_random(parse(TEXT.format(op=op)), k) for k, op in enumerate(ops)]
+    options = {"seconds": 200.0, "timeout": 60.0, **options}
+    settings = Settings((engine,), seed=0, folder=folder, most=len(samples), **options)
+    return fuzz(settings, make=lambda _, number: samples[number])
+
+
+def only(campaign):
+    ((finding, path),) = campaign.findings.values()
+    return finding, path
+
+
+def test_a_wrong_derivative_is_found_shrunk_and_told_once(tmp_path):
+    campaign = run(tmp_path, "faulty_engines:SKEWED", ["sin", "cos", "sin"])
+    finding, path = only(campaign)
+    assert campaign.programs == 3 and sum(campaign.duplicates.values()) == 1
+    assert finding.failure.kind == "jvp" and finding.number == 0
+    assert [eq.op for eq in finding.sample.program.equations] == ["sin"]
+    assert len(finding.sample.program.inputs) == 1
+    assert "3 Programs" in (tmp_path / "fuzz.log").read_text()
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 1 and "jvp in jvp: result 0: off by" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("engine", "op", "kind", "detail"),
+    [("DYING", "cos", "crash", "SIGABRT"), ("HANGING", "tan", "hang", "no answer within 6 s")],
+)
+def test_a_process_that_dies_or_hangs(tmp_path, engine, op, kind, detail):
+    timeout = 6.0 if kind == "hang" else 60.0
+    again = [op] if kind == "crash" else []
+    campaign = run(tmp_path, f"faulty_engines:{engine}", ["sin", op, *again], timeout=timeout)
+    finding, path = only(campaign)
+    assert finding.failure.kind == kind and detail in finding.failure.detail
+    assert [eq.op for eq in finding.sample.program.equations] == [op]
+    assert campaign.programs == 2 + len(again) and len(campaign.duplicates) == len(again)
+    assert f"{op} %0" in path.read_text()
+
+
+def test_an_exception_is_one_finding_whatever_it_was_raised_by(tmp_path):
+    campaign = run(tmp_path, "faulty_engines:RAISING", ["exp", "exp"])
+    finding, _ = only(campaign)
+    assert finding.failure.kind == "raises" and "no luck" in finding.failure.detail
+    assert sum(campaign.duplicates.values()) == 1
+
+
+def test_nothing_is_found_in_right_engines(tmp_path):
+    settings = Settings(("jax", "transpose"), 400.0, 3, tmp_path, most=6, timeout=120.0)
+    campaign = fuzz(settings)
+    assert campaign.programs and not campaign.findings, [str(f) for f, _ in campaign.findings.values()]
+
+
+def test_the_command(tmp_path):
+    words = ["fuzz", "--engines", "jax", "--seconds", "100", "--programs", "2", "-o", str(tmp_path / "found")]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0 and "2 Programs in" in result.stdout, result.output
+    assert "fuzzing" in result.stderr
+    refused = CliRunner().invoke(app, ["fuzz", "--engines", "enzime"])
+    assert refused.exit_code == 2 and "there is no engine 'enzime'" in refused.stderr
+
+
+def test_a_seed_makes_the_same_programs():
+    for number in range(3):
+        first, again = sample(7, number), sample(7, number)
+        assert str(first.program) == str(again.program)
+        assert [x.tobytes() for x in first.inputs] == [x.tobytes() for x in again.inputs]
+    assert str(sample(7, 0).program) != str(sample(8, 0).program)
+
+
+def test_every_primitive_has_a_maker_and_the_makers_make_it():
+    assert set(OPERATIONS) - set(MAKERS) == MADE_BY_TRANSFORMATIONS | OF_SYMBOLIC_SIZES
+    assert set(MAKERS) <= set(OPERATIONS)
+    with jax.enable_x64(True):
+        missing = [op for op in MAKERS if not any(op in made(op, seed) for seed in range(40))]
+    assert not missing
+
+
+def made(op, seed):
+    """The primitives in the Program that the maker adds to, nested ones too."""
+    g = Growth(random.Random(seed), 2, programs._one)
+    for type_ in programs._input_types(g.rng):
+        g.input(type_)
+    try:
+        MAKERS[op](g)
+    except Unfit:
+        return set()
+    return set(ops(g.program([])))
+
+
+def ops(program):
+    for eq in program.equations:
+        yield eq.op
+        for body in eq.bodies:
+            yield from ops(body)
+
+
+def test_random_programs_are_well_typed():
+    for number in range(25):
+        made = sample(11, number)
+        assert pb.parse(made.program.to_text()) == made.program
+        assert all(x.shape == t.shape for x, t in zip(made.inputs, made.program.input_types, strict=True))
+        assert all(np.isfinite(x.astype(complex)).all() for x in made.inputs)
