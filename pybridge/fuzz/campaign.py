@@ -24,12 +24,14 @@ _QUESTIONS = {"hang": 12, "crash": 40}
 class Campaign:
     """programs: how many were tried. skipped: how many of them JAX could not run in double precision.
 
+    doubts: how often an engine differs from JAX where JAX's derivative is not that of the value.
     findings: by their keys, with the file of each. duplicates: how often each was found again.
     """
 
     seed: int
     programs: int = 0
     skipped: int = 0
+    doubts: int = 0
     seconds: float = 0.0
     findings: dict[str, tuple[Finding, Path]] = field(default_factory=dict)
     duplicates: dict[str, int] = field(default_factory=dict)
@@ -38,7 +40,8 @@ class Campaign:
         again = sum(self.duplicates.values())
         return (
             f"{self.programs} Programs in {self.seconds:.0f} s, {len(self.findings)} findings"
-            f" ({again} duplicates), {self.skipped} without a reference; seed {self.seed}"
+            f" ({again} duplicates), {self.skipped} without a reference,"
+            f" {self.doubts} in which JAX is in doubt; seed {self.seed}"
         )
 
 
@@ -128,7 +131,10 @@ class _Run:
         own = self.children.contenders[BASELINE].outcome(sample)
         for contender in self.chosen:
             failure = self._failure(contender, sample, wanted, own)
-            if failure is not None:
+            if failure is not None and failure.kind == "doubt":
+                self.campaign.doubts += 1
+                self.log(f"Program {number}, {contender}: {failure.detail}\n{sample.program}")
+            elif failure is not None:
                 self._keep(contender, number, failure, sample)
 
     def _expected(self, sample: Sample) -> Expected | None:

@@ -33,7 +33,7 @@ _REFUSALS = re.compile(
 
 @dataclass(frozen=True)
 class Failure:
-    """kind: value, jvp, vjp (a wrong result), raises, crash or hang. stage: where. detail: in words."""
+    """kind: value, jvp, vjp (a wrong result), raises, crash, hang, doubt. stage: where. detail: in words."""
 
     kind: str
     stage: Stage
@@ -41,7 +41,17 @@ class Failure:
 
 
 def judge(sample: Sample, wanted: Expected, found: Outcome, own: Outcome | None) -> Failure | None:
-    """own: what JAX itself gave in the Program's precision, None where that is what is judged."""
+    """own: what JAX itself gave in the Program's precision, None where that is what is judged.
+
+    Where JAX's derivative is not that of the value, a failure to give the same is of the kind "doubt".
+    """
+    failure = _failure(sample, wanted, found, own)
+    if failure is None or not wanted.doubt or failure.kind not in ("jvp", "vjp"):
+        return failure
+    return Failure("doubt", failure.stage, f"{wanted.doubt} in JAX; {failure.detail}")
+
+
+def _failure(sample: Sample, wanted: Expected, found: Outcome, own: Outcome | None) -> Failure | None:
     if found.end:
         kind = "hang" if "within" in found.end else "crash"
         return Failure(kind, found.ended_in, found.end)

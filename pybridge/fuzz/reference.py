@@ -8,7 +8,7 @@ of the size of one unit do, in values, derivatives and comparisons of numbers th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,12 +33,15 @@ class Expected:
 
     epsilon: the unit roundoff of the coarsest dtype in the Program.
     finite: whether the results of all equations are, but for those of nested Programs.
+    doubt: how JAX's derivative is not that of the value, by difference quotients; empty where it is, or where
+        that cannot be told.
     """
 
     runs: dict[Stage, list[Arrays]]
     failures: dict[Stage, str]
     epsilon: float
     finite: bool
+    doubt: str = ""
 
 
 def expected(sample: Sample) -> Expected:
@@ -47,7 +50,7 @@ def expected(sample: Sample) -> Expected:
     epsilon = coarsest(sample.program)
     program = widened(sample.program)
     given = [tuple(map(widened_array, a)) for a in (sample.inputs, sample.tangents, sample.cotangents)]
-    finite = True
+    finite, quotient = True, None
     for stage in STAGES:
         asked = _with_everything(program) if stage == "value" else program
         made = jax.jit(_noisy(stage, asked), compiler_options=_QUICK)
@@ -55,11 +58,63 @@ def expected(sample: Sample) -> Expected:
             found = [made(epsilon * np.array(amounts), *given) for amounts in _AMOUNTS]
             if stage == "value":
                 finite = all(np.isfinite(y).all() for y in found[0])
+                quotient = _quotient(made, sample.program, given) if finite else None
                 found = [arrays[: len(program.outputs)] for arrays in found]
             runs[stage] = [tuple(map(np.asarray, arrays)) for arrays in found]
         except Exception as error:
             failures[stage] = first_line(error)
-    return Expected(runs, failures, epsilon, finite)
+    doubt = "" if quotient is None else _doubt(runs, quotient, given)
+    return Expected(runs, failures, epsilon, finite, doubt)
+
+
+_OTHER_DERIVATIVES = frozenset({"custom_jvp", "custom_vjp", "linear_call", "stop_gradient"})
+"""With these, derivatives need not be those of the value."""
+_STEP = 1e-5
+
+
+def _quotient(made: Callable[..., tuple], program: Program, given: list[Arrays]) -> Arrays | None:
+    """The results' difference quotient along the tangents; None where the function is not smooth."""
+    if not _OTHER_DERIVATIVES.isdisjoint(_ops(program)):
+        return None
+    inputs, tangents, cotangents = given
+    kept = [i for i, t in enumerate(program.output_types) if t.inexact]
+
+    def along(h: float) -> list[np.ndarray]:
+        directions = iter(tangents)
+        active = (t.inexact for t in program.input_types)
+        moved = tuple(x + h * next(directions) if a else x for x, a in zip(inputs, active, strict=True))
+        found = made(np.zeros(2), moved, tangents, cotangents)
+        return [np.asarray(found[i]) for i in kept]
+
+    fine, coarse = (
+        tuple((a - b) / (2 * h) for a, b in zip(along(h), along(-h), strict=True)) for h in (_STEP, 3 * _STEP)
+    )
+    smooth = all(_close(a, b, 1e-5) for a, b in zip(fine, coarse, strict=True))
+    return fine if smooth else None
+
+
+def _doubt(runs: dict[Stage, list[Arrays]], quotient: Arrays, given: list[Arrays]) -> str:
+    _, tangents, cotangents = given
+    if "jvp" in runs and not all(map(_close, runs["jvp"][0], quotient)):
+        return "the JVP is not the derivative of the value"
+    if "vjp" in runs:
+        back = sum(np.sum((a * b).real) for a, b in zip(runs["vjp"][0], tangents, strict=True))
+        forth = sum(np.sum((a * b).real) for a, b in zip(cotangents, quotient, strict=True))
+        if not _close(np.asarray(back), np.asarray(forth)):
+            return "the VJP is not the derivative of the value"
+    return ""
+
+
+def _close(a: np.ndarray, b: np.ndarray, rtol: float = 1e-3) -> bool:
+    scale = 1 + np.max(np.abs(b), initial=0)
+    return bool(np.max(np.abs(a - b), initial=0) <= rtol * scale)  # not of NaN
+
+
+def _ops(program: Program) -> Iterator[str]:
+    for eq in program.equations:
+        yield eq.op
+        for body in eq.bodies:
+            yield from _ops(body)
 
 
 def _with_everything(program: Program) -> Program:
