@@ -16,7 +16,9 @@ using Libdl
 # matters, not their speed.
 Base.Experimental.@optlevel 1
 
-export Program, parse_program, jvp, linearize, transpose, vjp, optimize, evaluate, typecheck
+export Program, parse_program, jvp, linearize, vjp, optimize, evaluate, typecheck
+export trace, select, while_loop, scan, linear_transpose, gradient, value_and_gradient, jacobian,
+    hessian, hvp, vmap, jit
 
 # The layers, from below. What each may know of the others is in test/layers.jl,
 # which holds them to it.
@@ -69,6 +71,7 @@ include("passes/simplify.jl")
 include("passes/factor_sums.jl")
 include("passes/reroll_loops.jl")
 include("passes/merge_loops.jl")
+include("passes/merge_pieces.jl")
 include("passes/rematerialize.jl")
 include("passes/loop_residuals.jl")
 include("passes/pack_loop_residuals.jl")
@@ -190,6 +193,25 @@ include("enzyme/opaque_regions.jl")
 include("enzyme/plain_functions.jl")
 include("enzyme/number_derivatives.jl")
 include("enzyme/program_derivatives.jl")
+
+# Julia functions as Programs, and the transforms as functions of functions.
+include("tracing/errors.jl")
+include("tracing/sources.jl")
+include("tracing/recording.jl")
+include("tracing/numbers.jl")
+include("tracing/arrays.jl")
+include("tracing/indexing.jl")
+include("tracing/broadcasting.jl")
+include("tracing/reductions.jl")
+include("tracing/shapes.jl")
+include("tracing/products.jl")
+include("tracing/factorizations.jl")
+include("tracing/trees.jl")
+include("tracing/trace.jl")
+include("tracing/control.jl")
+include("tracing/transforms.jl")
+include("tracing/vmap.jl")
+include("tracing/jit.jl")
 
 # Requests and their answers, for other languages.
 include("serve/serve.jl")

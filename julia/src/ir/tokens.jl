@@ -13,7 +13,7 @@ function tokenize(text::String)
     tokens, comments = sizehint!(Token[], ncodeunits(text) ÷ 4), Dict{Int,SubString{String}}()
     at = past = next_solid(text, 1)
     while at <= ncodeunits(text)
-        kind, from, to, next = scan(text, at)
+        kind, from, to, next = token_from(text, at)
         kind === :none &&
             throw(syntax_error(text, at, "unexpected character $(repr(text[thisind(text, at)]))"))
         found = SubString(text, from, to > from ? thisind(text, to - 1) : from - 1)
@@ -50,7 +50,7 @@ next_solid(text, at) = past_bytes(isspace_byte, text, at)
 """
 The token at a place: its kind (`:none` if there is none), from where its text goes to before where,
 and where the next may begin."""
-function scan(text, at)
+function token_from(text, at)
     c = codeunit(text, at)
     whole(kind, past) = (kind, at, past, past)
     none = whole(:none, at)

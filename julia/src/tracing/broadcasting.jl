@@ -1,0 +1,91 @@
+# Broadcasts: the function is called once, with numbers that stand for all elements.
+
+struct TracedStyle <: Broadcast.AbstractArrayStyle{Any} end
+Broadcast.BroadcastStyle(::Type{<:ArrayOfTraced}) = TracedStyle()
+Broadcast.BroadcastStyle(::Type{<:TracedNumber}) = TracedStyle()
+Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.AbstractArrayStyle) = TracedStyle()
+Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.DefaultArrayStyle) = TracedStyle()
+Broadcast.BroadcastStyle(::TracedStyle, ::TracedStyle) = TracedStyle()
+Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.Style{Tuple}) = TracedStyle()
+for W in (Adjoint, Transpose, Diagonal)
+    @eval Broadcast.BroadcastStyle(::Type{<:$W{<:TracedNumber}}) = TracedStyle()
+end
+
+Base.copy(bc::Broadcast.Broadcasted{TracedStyle}) = broadcast_traced(bc, map(length, axes(bc)))
+Broadcast.materialize!(::TracedStyle, x, bc::Broadcast.Broadcasted) =
+    assign!(x, spread_to(broadcast_traced(bc, map(length, axes(x))), size(x)))
+Base.copyto!(x::AbstractArray, bc::Broadcast.Broadcasted{TracedStyle}) =
+    assign!(x, spread_to(broadcast_traced(bc, map(length, axes(x))), size(x)))
+spread_to(y::AbstractArray, n) = y
+spread_to(y::Number, n) = y
+
+broadcast_traced(bc, n::Dims) = array_of_lanes(lanes(bc, n), n)
+
+"What an argument of a broadcast over arrays of size `n` is in each of its elements."
+lanes(bc::Broadcast.Broadcasted, n) = call_lanes(bc.f, map(a -> lanes(a, n), bc.args))
+lanes(x::AbstractArray, n) = x isa AbstractArray{<:Number} ? lanes_of(x, n) : throw(
+    TracingFailed("a broadcast over an array of $(eltype(x)), beside traced values",
+        user_line(), nothing))
+lanes(x::AbstractArray{<:Any,0}, n) = x[]
+lanes(x::Tuple, n) = lanes(traced(collect(x)), n)
+lanes(x::Ref, n) = x[]
+lanes(x, n) = x
+call_lanes(f, x) = f === ifelse ? select(x...) : f(x...)
+
+function lanes_of(x::AbstractArray, n::Dims)
+    x isa TracedArray && x.value isa Literal && isempty(x.pieces) && return traced_number(x.value)
+    a, full = atom_here(x), program_shape(n)
+    shape(a) == full && return traced_number(a)
+    # dimensions of size 1 go; the others keep their place from the right
+    kept = findall(d -> size(x, d) == n[d], 1:ndims(x))
+    b = emit_here(:reshape, a; shape = Dim[size(x, d) for d in reverse(kept)])
+    traced_number(emit_here(:broadcast_in_dim, b; shape = full,
+        dims = Int[length(n) - d for d in reverse(kept)]))
+end
+
+"The array whose elements are the lanes of a number; itself where there is one element."
+function array_of_lanes(y::Number, n::Dims)
+    isempty(n) && return y
+    a = atom_here(y)
+    a isa Literal && return TracedArray(a, n, open_recording())
+    shape(a) == program_shape(n) ? traced_array(a) :
+    traced_array(spread_lanes(a, program_shape(n)))
+end
+array_of_lanes(y, n::Dims) = isempty(n) ? y : throw(
+    TracingFailed("a broadcast over traced arrays gives a $(typeof(y)) an element: it can give " *
+                  "numbers only", user_line(), nothing))
+
+# map is a broadcast of arrays of one size.
+function Base.map(f, x::ArrayOfTraced, rest::AbstractArray...)
+    all(y -> size(y) == size(x), rest) ||
+        throw(DimensionMismatch("map over arrays of sizes $(map(size, (x, rest...)))"))
+    broadcast(f, x, rest...)
+end
+Base.map!(f, y::ArrayOfTraced, x::AbstractArray...) = assign!(y, broadcast(f, x...))
+Base.conj(x::TracedArray) = eltype(x) <: TracedReal ? x : broadcast(conj, x)
+Base.real(x::TracedArray) = eltype(x) <: TracedReal ? x : broadcast(real, x)
+Base.:-(x::TracedArray) = broadcast(-, x)
+for f in (:+, :-)
+    @eval begin
+        Base.$f(x::TracedArray, y::TracedArray) = same_size($f, x, y)
+        Base.$f(x::TracedArray, y::AbstractArray) = same_size($f, x, y)
+        Base.$f(x::AbstractArray, y::TracedArray) = same_size($f, x, y)
+    end
+end
+same_size(f, x, y) =
+    size(x) == size(y) ? broadcast(f, x, y) :
+    throw(DimensionMismatch("$f of arrays of sizes $(size(x)) and $(size(y))"))
+for f in (:*, :/)
+    @eval Base.$f(x::TracedArray, y::Number) = broadcast($f, x, y)
+end
+Base.:*(x::Number, y::TracedArray) = broadcast(*, x, y)
+Base.:*(x::TracedNumber, y::AbstractArray{<:Number}) = broadcast(*, x, y)
+Base.:*(x::AbstractArray{<:Number}, y::TracedNumber) = broadcast(*, x, y)
+Base.:/(x::AbstractArray{<:Number}, y::TracedNumber) = broadcast(/, x, y)
+Base.:*(x::TracedNumber, y::TracedArray) = broadcast(*, x, y)
+Base.:*(x::TracedArray, y::TracedNumber) = broadcast(*, x, y)
+Base.:/(x::TracedArray, y::TracedNumber) = broadcast(/, x, y)
+select(condition::ArrayOfTraced, a, b) = broadcast(select, condition, a, b)
+select(condition::TracedBool, a::AbstractArray, b::AbstractArray) =
+    size(a) == size(b) ? broadcast(select, condition, a, b) :
+    throw(DimensionMismatch("select between arrays of sizes $(size(a)) and $(size(b))"))

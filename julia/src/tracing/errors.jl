@@ -1,0 +1,59 @@
+# What can be wrong with code that is traced.
+
+"Control flow, `if`, `&&` or the length of a loop, that a traced value decides."
+struct TracedControlFlow <: JaxprADError
+    message::String
+    source::String
+end
+
+"A traced value where Julia needs a number that is known, or in an array that cannot hold one."
+struct TracedConversion <: JaxprADError
+    message::String
+    source::String
+end
+
+"A traced value that is used where it is not known: after its trace, or beside it."
+struct EscapedTracer <: JaxprADError
+    message::String
+    source::String
+end
+
+"Code that tracing does not understand, or an exception of the traced code, which is `cause`."
+struct TracingFailed <: JaxprADError
+    message::String
+    source::String
+    cause::Any
+end
+
+"An array that a compiled function has taken as a constant, and that has changed since."
+struct CapturedArrayChanged <: JaxprADError
+    message::String
+    source::String
+end
+
+const TracingError =
+    Union{TracedControlFlow,TracedConversion,EscapedTracer,TracingFailed,CapturedArrayChanged}
+Base.showerror(io::IO, e::TracingError) = print(io, e.message, at_source(e.source))
+
+"The exception that a trace ends with, for one that the traced code has thrown."
+named_error(e::Union{JaxprADError,InterruptException}, source) = e
+named_error(e, source) = TracingFailed(sprint(showerror, e), source, e)
+named_error(e::Union{ProgramTypeError,UnsupportedPrimitive}, source) =
+    TracingFailed(sprint(showerror, e), source, e)
+function named_error(e::TypeError, source)
+    e.expected === Bool && e.got isa TracedNumber ||
+        return TracingFailed(sprint(showerror, e), source, e)
+    TracedControlFlow(
+        "the value of a condition is not known while a function is traced: choose between values " *
+        "with `select(condition, a, b)`, between computations with `JaxprAD.cond`, and repeat " *
+        "with `while_loop` or `scan`", source)
+end
+
+conversion_error(x, T) =
+    throw(
+        TracedConversion(
+            "a traced number cannot become a $T: its value is not known while a function is " *
+            "traced. An array that is to hold it is made by `similar(x)` or " *
+            "`zeros(eltype(x), n)` of a traced x, a struct that is to hold it has fields of a " *
+            "type parameter", user_line())
+    )

@@ -1,0 +1,271 @@
+# Traced numbers: Julia's arithmetic on them writes elementwise equations. Within a broadcast one of
+# them stands for all elements of an array, so that a function of numbers is traced once for all.
+
+"A real number (or Bool) of a trace, of element type `T`; a literal belongs to none."
+struct TracedReal{T<:Real} <: Real
+    atom::Atom
+    recording::Union{OpenTrace,Nothing}
+end
+"A complex number of a trace."
+struct TracedComplex{T<:Complex} <: Number
+    atom::Atom
+    recording::Union{OpenTrace,Nothing}
+end
+const TracedNumber = Union{TracedReal,TracedComplex}
+const TracedBool = TracedReal{Bool}
+
+traced_type(::Type{T}) where {T<:Real} = TracedReal{T}
+traced_type(::Type{T}) where {T<:Complex} = TracedComplex{T}
+"The type of number that a type stands for, or has traced."
+plain_type(::Type{T}) where {T} = T
+plain_type(::Type{TracedReal{T}}) where {T} = T
+plain_type(::Type{TracedComplex{T}}) where {T} = T
+dtype(::TracedReal{T}) where {T} = T
+dtype(::TracedComplex{T}) where {T} = T
+
+traced_number(a::Literal, r = nothing) = traced_type(dtype(a))(a, nothing)
+traced_number(a::Var, r = open_recording()) = traced_type(dtype(a))(a, r)
+atom_in(r, x::TracedNumber) = atom_in(r, x.atom, x.recording)
+atom_here(x::TracedNumber) = atom_in(recording(), x)
+isknown(x::TracedNumber) = x.atom isa Literal
+isknown(x) = true
+
+"The number itself where it is known: comparisons of these are Julia's own."
+known_number(x::TracedBool) = isknown(x) ? x.atom.value : x
+known_number(x) = x
+
+Base.show(io::IO, x::TracedNumber) =
+    isknown(x) ? print(io, "traced ", x.atom.value) : print(io, "traced ", type_text(aval(x.atom)))
+
+# ---- operations
+
+"""
+    number_op(op, x...; attributes...) -> number
+
+An elementwise primitive of traced numbers. Where some stand for arrays, the others are spread over
+them; what is known is computed at once."""
+function number_op(op::Symbol, x::TracedNumber...; attrs...)
+    p, given = primitive(op), as_attributes(values(attrs))
+    atoms = Atom[atom_here(v) for v in x]
+    all(a -> a isa Literal, atoms) && return traced_number(folded(p, atoms, given))
+    k = findfirst(a -> !isscalar(a), atoms)
+    k === nothing || (atoms = Atom[spread_lanes(a, shape(atoms[k])) for a in atoms])
+    traced_number(only_one(emit_here(p, atoms, given)))
+end
+spread_lanes(a::Literal, n) = a
+spread_lanes(a::Var, n) =
+    isscalar(a) ? emit_here(:broadcast_in_dim, a; shape = n, dims = Int[]) : a
+
+as_dtype(::Type{T}, x::TracedNumber) where {T} =
+    dtype(x) === T ? x :
+    isknown(x) ? traced_number(Literal(dtype_value(T, x.atom.value))) :
+    number_op(:convert_element_type, x; dtype = dtype_name(T))
+dtype_value(T, x) = convert(T, x)
+dtype_value(::Type{T}, x::AbstractFloat) where {T<:Integer} = trunc(T, x)
+
+# ---- conversion
+
+const REAL_DTYPES = Tuple(T for (_, T) in DTYPES if T <: Real)
+TracedReal{T}(x::TracedReal{T}) where {T} = x
+TracedReal{T}(x::TracedReal) where {T} = as_dtype(T, x)
+TracedReal{T}(x::Real) where {T} = TracedReal{T}(Literal(convert(T, x)), nothing)
+TracedReal{T}(x::Rational) where {T} = TracedReal{T}(Literal(convert(T, x)), nothing)
+TracedReal{T}(x::Complex) where {T} = TracedReal{T}(Literal(convert(T, x)), nothing)
+TracedComplex{T}(x::TracedComplex{T}) where {T} = x
+TracedComplex{T}(x::TracedNumber) where {T} = as_dtype(T, x)
+TracedComplex{T}(x::Number) where {T} = TracedComplex{T}(Literal(convert(T, x)), nothing)
+
+for T in REAL_DTYPES
+    T === Bool || @eval (::Type{$T})(x::TracedReal) = as_dtype($T, x)
+    @eval Base.convert(::Type{$T}, x::TracedReal) =
+        isknown(x) ? convert($T, x.atom.value) : conversion_error(x, $T)
+end
+Base.Bool(x::TracedReal) = isknown(x) ? Bool(x.atom.value) : conversion_error(x, Bool)
+Base.AbstractFloat(x::TracedReal) = float(x)
+Base.float(x::TracedReal{T}) where {T} = as_dtype(float(T), x)
+Base.float(::Type{TracedReal{T}}) where {T} = TracedReal{float(T)}
+Base.float(x::TracedComplex) = x
+
+Base.promote_rule(::Type{TracedReal{T}}, ::Type{TracedReal{S}}) where {T,S} =
+    TracedReal{promote_type(T, S)}
+Base.promote_rule(::Type{TracedReal{T}}, ::Type{S}) where {T,S<:Real} =
+    TracedReal{promote_type(T, S)}
+Base.promote_rule(::Type{S}, ::Type{TracedReal{T}}) where {T,S<:AbstractIrrational} =
+    TracedReal{promote_type(T, S)}
+Base.promote_rule(::Type{TracedReal{T}}, ::Type{S}) where {T,S<:AbstractIrrational} =
+    TracedReal{promote_type(T, S)}
+for (A, B) in ((TracedComplex, TracedComplex), (TracedComplex, TracedReal))
+    @eval Base.promote_rule(::Type{$A{T}}, ::Type{$B{S}}) where {T,S} =
+        TracedComplex{promote_type(T, S)}
+end
+Base.promote_rule(::Type{TracedComplex{T}}, ::Type{S}) where {T,S<:Number} =
+    TracedComplex{promote_type(T, S)}
+Base.promote_rule(::Type{Complex{S}}, ::Type{TracedReal{T}}) where {T,S<:Real} =
+    TracedComplex{promote_type(T, Complex{S})}
+Base.promote_rule(::Type{TracedReal{T}}, ::Type{Complex{S}}) where {T,S<:Real} =
+    TracedComplex{promote_type(T, Complex{S})}
+
+for f in (:zero, :one, :oneunit)
+    @eval Base.$f(::Type{S}) where {S<:TracedNumber} = S($f(plain_type(S)))
+    @eval Base.$f(x::TracedNumber) = $f(typeof(x))
+end
+for f in (:typemin, :typemax, :eps, :floatmin, :floatmax)
+    @eval Base.$f(::Type{TracedReal{T}}) where {T} = $f(T)
+end
+Base.precision(::Type{TracedReal{T}}) where {T} = precision(T)
+
+# ---- arithmetic: operands of one type; Julia's promotion brings others to that
+
+for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul)), N in (:TracedReal, :TracedComplex)
+    @eval Base.$f(x::$N{T}, y::$N{T}) where {T} = number_op($(QuoteNode(op)), x, y)
+end
+for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul))      # Julia's Bools are counted
+    @eval Base.$f(x::TracedBool, y::TracedBool) =
+        number_op($(QuoteNode(op)), as_dtype(Int, x), as_dtype(Int, y))
+end
+Base.:/(x::TracedReal{T}, y::TracedReal{T}) where {T<:AbstractFloat} = number_op(:div, x, y)
+Base.:/(x::TracedReal{T}, y::TracedReal{T}) where {T} = float(x) / float(y)
+Base.:/(x::TracedComplex{T}, y::TracedComplex{T}) where {T} = number_op(:div, x, y)
+Base.:\(x::TracedReal{T}, y::TracedReal{T}) where {T} = y / x
+Base.inv(x::TracedNumber) = one(x) / x
+Base.:+(x::TracedNumber) = x
+Base.:-(x::TracedNumber) = number_op(:neg, x)
+
+Base.:^(x::TracedReal{T}, y::TracedReal{T}) where {T<:AbstractFloat} = number_op(:pow, x, y)
+Base.:^(x::TracedReal{T}, y::TracedReal{S}) where {T<:AbstractFloat,S<:Integer} =
+    isknown(y) ? x^Int(y.atom.value) : number_op(:pow, x, y)
+Base.:^(x::TracedNumber, n::Integer) =
+    n == 0 ? one(x) : n == 1 ? +x : n == 2 ? x * x : number_op(:integer_pow, x; y = Int(n))
+Base.:^(x::TracedReal, y::Rational) = x^float(y)
+Base.:^(::Irrational{:ℯ}, x::TracedReal) = exp(x)
+Base.literal_pow(::typeof(^), x::TracedNumber, ::Val{n}) where {n} = x^n
+
+Base.abs2(x::TracedReal) = x * x
+Base.abs2(x::TracedComplex) = abs2(real(x)) + abs2(imag(x))
+Base.muladd(x::TracedReal{T}, y::TracedReal{T}, z::TracedReal{T}) where {T} = x * y + z
+Base.fma(x::TracedReal{T}, y::TracedReal{T}, z::TracedReal{T}) where {T} = x * y + z
+Base.conj(x::TracedReal) = x
+Base.real(x::TracedReal) = x
+Base.imag(x::TracedReal) = zero(x)
+for f in (:conj, :real, :imag)
+    @eval Base.$f(x::TracedComplex) = number_op($(QuoteNode(f)), x)
+end
+Base.real(::Type{TracedReal{T}}) where {T} = TracedReal{T}
+Base.real(::Type{TracedComplex{Complex{T}}}) where {T} = TracedReal{T}
+Base.complex(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:complex, x, y)
+Base.adjoint(x::TracedNumber) = conj(x)
+LinearAlgebra.transpose(x::TracedNumber) = x
+Base.isreal(::TracedReal) = true
+
+# ---- functions of numbers
+
+for (f, op) in ((:exp, :exp), (:exp2, :exp2), (:log, :log), (:log2, :log2), (:expm1, :expm1),
+    (:log1p, :log1p), (:sqrt, :sqrt), (:sin, :sin), (:cos, :cos), (:tan, :tan), (:asin, :asin),
+    (:acos, :acos), (:atan, :atan), (:sinh, :sinh), (:cosh, :cosh), (:tanh, :tanh),
+    (:asinh, :asinh), (:acosh, :acosh), (:atanh, :atanh))
+    @eval Base.$f(x::TracedNumber) = number_op($(QuoteNode(op)), float(x))
+end
+Base.cbrt(x::TracedReal) = number_op(:cbrt, float(x))
+Base.exp10(x::TracedReal{T}) where {T} = exp(x * log(float(T)(10)))
+Base.log10(x::TracedReal{T}) where {T} = log(x) / log(float(T)(10))
+Base.log(b::Real, x::TracedReal) = log(x) / log(b)
+Base.log(b::Number, x::TracedReal) = log(x) / log(b)
+Base.sincos(x::TracedReal) = sin(x), cos(x)
+Base.sinpi(x::TracedReal{T}) where {T} = sin(x * float(T)(pi))
+Base.cospi(x::TracedReal{T}) where {T} = cos(x * float(T)(pi))
+Base.atan(y::TracedReal{T}, x::TracedReal{T}) where {T} = number_op(:atan2, float(y), float(x))
+Base.hypot(x::TracedReal{T}, y::TracedReal{T}) where {T} = sqrt(x * x + y * y)
+Base.abs(x::TracedReal{T}) where {T<:Unsigned} = x
+Base.abs(x::TracedNumber) = number_op(:abs, x)
+Base.sign(x::TracedNumber) = number_op(:sign, x)
+Base.signbit(x::TracedReal) = x < 0
+Base.copysign(x::TracedReal, y::Real) = select(y < 0, -abs(x), abs(x))
+Base.flipsign(x::TracedReal, y::Real) = select(y < 0, -x, x)
+for T in (Float32, Float64)
+    @eval Base.copysign(x::$T, y::TracedReal) = copysign(TracedReal{$T}(x), y)
+    @eval Base.flipsign(x::$T, y::TracedReal) = flipsign(TracedReal{$T}(x), y)
+end
+Base.deg2rad(x::TracedReal{T}) where {T} = x * (float(T)(pi) / 180)
+Base.rad2deg(x::TracedReal{T}) where {T} = x * (180 / float(T)(pi))
+Base.max(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:max, x, y)
+Base.min(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:min, x, y)
+Base.minmax(x::TracedReal, y::TracedReal) = min(x, y), max(x, y)
+Base.clamp(x::TracedReal, low::Real, high::Real) = min(max(x, low), high)
+
+# ---- rounding, division with remainder
+
+Base.floor(x::TracedReal{T}) where {T<:AbstractFloat} = number_op(:floor, x)
+Base.ceil(x::TracedReal{T}) where {T<:AbstractFloat} = number_op(:ceil, x)
+Base.round(x::TracedReal{T}) where {T<:AbstractFloat} = number_op(:round, x; method = 1)
+Base.trunc(x::TracedReal{T}) where {T<:AbstractFloat} = select(x < 0, ceil(x), floor(x))
+for f in (:floor, :ceil, :round, :trunc)
+    @eval Base.$f(x::TracedReal{T}) where {T<:Integer} = x
+    @eval Base.$f(::Type{S}, x::TracedReal) where {S<:Integer} = as_dtype(S, $f(x))
+end
+Base.rem(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:rem, x, y)
+Base.div(x::TracedReal{T}, y::TracedReal{T}) where {T<:Integer} = number_op(:div, x, y)
+Base.div(x::TracedReal{T}, y::TracedReal{T}) where {T<:AbstractFloat} = trunc(x / y)
+Base.div(x::TracedReal, y::TracedReal, ::RoundingMode{:ToZero}) = div(x, y)
+Base.div(x::TracedReal{T}, y::TracedReal{T}, ::RoundingMode{:Down}) where {T<:AbstractFloat} =
+    floor(x / y)
+Base.div(x::TracedReal{T}, y::TracedReal{T}, ::RoundingMode{:Down}) where {T<:Integer} =
+    div(x - mod(x, y), y)
+function Base.mod(x::TracedReal{T}, y::TracedReal{T}) where {T}
+    r = rem(x, y)
+    select((r != 0) & ((r < 0) != (y < 0)), r + y, r)
+end
+Base.mod1(x::TracedReal{T}, y::TracedReal{T}) where {T<:Integer} = mod(x - 1, y) + 1
+
+# ---- comparisons and logic
+
+for (f, op) in ((:<, :lt), (:<=, :le), (:(==), :eq))
+    @eval Base.$f(x::TracedReal{T}, y::TracedReal{T}) where {T} =
+        known_number(number_op($(QuoteNode(op)), x, y))
+end
+Base.:(==)(x::TracedComplex{T}, y::TracedComplex{T}) where {T} =
+    known_number(number_op(:eq, x, y))
+Base.isless(x::TracedReal, y::TracedReal) = x < y
+Base.isless(x::TracedReal, y::Real) = x < y
+Base.isless(x::Real, y::TracedReal) = x < y
+Base.isless(x::TracedReal, y::AbstractFloat) = x < y
+Base.isless(x::AbstractFloat, y::TracedReal) = x < y
+Base.isequal(x::TracedReal, y::TracedReal) = x == y
+Base.iszero(x::TracedNumber) = x == zero(x)
+Base.isone(x::TracedNumber) = x == one(x)
+Base.isnan(x::TracedReal) = x != x
+Base.isfinite(x::TracedReal{T}) where {T<:AbstractFloat} =
+    known_number(number_op(:is_finite, x))
+Base.isfinite(x::TracedReal{T}) where {T<:Integer} = true
+Base.isinf(x::TracedReal) = abs(x) == Inf
+Base.isodd(x::TracedReal{T}) where {T<:Integer} = rem(x, 2) != 0
+Base.iseven(x::TracedReal{T}) where {T<:Integer} = rem(x, 2) == 0
+Base.isinteger(x::TracedReal) = x == floor(x)
+Base.:!(x::TracedBool) = known_number(number_op(:not, x))
+Base.:~(x::TracedReal{T}) where {T<:Integer} = number_op(:not, x)
+for (f, op) in ((:&, :and), (:|, :or), (:xor, :xor))
+    @eval Base.$f(x::TracedReal{T}, y::TracedReal{T}) where {T<:Integer} =
+        known_number(number_op($(QuoteNode(op)), x, y))
+    @eval Base.$f(x::TracedReal, y::Integer) = $f(promote(x, y)...)
+    @eval Base.$f(x::Integer, y::TracedReal) = $f(promote(x, y)...)
+end
+
+"""
+    select(condition, a, b)
+
+`condition ? a : b` where the condition may be traced: both are computed. With arrays, element by
+element (`select.(x .> 0, x, 0)` does the same)."""
+select(condition::Bool, a, b) = condition ? a : b
+function select(condition::TracedBool, a::Number, b::Number)
+    isknown(condition) && return select(condition.atom.value, a, b)
+    S = traced_type(promote_type(plain_type(typeof(a)), plain_type(typeof(b))))
+    which, off, on = atom_here(condition), atom_here(S(b)), atom_here(S(a))
+    k = findfirst(v -> !isscalar(v), (which, off, on))
+    n = k === nothing ? Dim[] : shape((which, off, on)[k])
+    off isa Literal && on isa Literal && off == on && return S(a)
+    traced_number(emit_here(:select_n, (spread_lanes(v, n) for v in (which, off, on))...))
+end
+select(condition::TracedBool, a::Tuple, b::Tuple) = map((u, v) -> select(condition, u, v), a, b)
+# Julia's own ifelse is a function that takes methods since 1.8.
+if !(ifelse isa Core.Builtin)
+    Base.ifelse(condition::TracedBool, a, b) = select(condition, a, b)
+end

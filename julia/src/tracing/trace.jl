@@ -1,0 +1,110 @@
+# Julia functions as Programs.
+
+"""
+A function that was traced: `program` takes `captured`, then the leaves of the arguments, and gives
+the leaves of the result. Calling it runs the Program, or writes it into the trace under way.
+"""
+struct TracedFunction
+    program::Program
+    captured::Vector{Any}
+    arguments::Structure
+    result::Structure
+end
+Base.show(io::IO, t::TracedFunction) = print(io, program_text(t.program))
+
+"""
+    trace(f, arguments...) -> TracedFunction
+
+Runs `f` on traced arrays and numbers of the arguments' types and sizes, and records the operations
+as a Program, with the lines of the code they come from. Arguments are numbers and arrays, also in
+tuples, named tuples and structs; floating-point numbers and arrays are traced, while integers,
+Bools and all else are known. What is known decides control flow, and loops over it are unrolled,
+then rolled up again where they repeat themselves.
+
+An array of size (m, n) is an array of shape (n, m) in the Program: the same memory.
+
+    julia> t = trace((x, a) -> sum(sin.(a .* x)), [1.0, 2.0], 3.0);
+
+    julia> t([1.0, 2.0], 3.0) ≈ sin(3) + sin(6)
+    true
+"""
+trace(f, arguments...) = trace_here(f, recording(), arguments...)
+
+"A function of a loop's state or a side of a branch."
+trace_body(f, arguments...) =
+    trace_here(f, open_recording(), arguments...; flattened = flatten_state)
+
+function trace_here(f, outer, arguments...; flattened = flatten)
+    leaves, structure = flatten(arguments)
+    inputs = Var[Var(leaf_type(x)) for x in leaves]
+    r = OpenTrace(outer)
+    outputs, result = record(r) do _
+        given = Any[traced_leaf(kind, v) for (kind, v) in zip(leaf_kinds(structure), inputs)]
+        run_traced(f, assembled(structure, given), flattened)
+    end
+    p = Program(program_name(f), vcat(r.inputs, inputs), r.builder.equations, outputs)
+    TracedFunction(merge_pieces(reroll_loops(dce(p))), r.captured, structure, result)
+end
+traced_leaf(::NumberLeaf, v) = traced_number(v)
+traced_leaf(::ArrayLeaf, v) = traced_array(v)
+
+"The atoms and the structure of the result; exceptions are named, with the line."
+function run_traced(f, arguments, flattened)
+    try
+        results, result = flattened(f(arguments...))
+        Atom[result_atom(x) for x in results], result
+    catch e
+        rethrow(named_error(e, user_line(catch_backtrace())))
+    end
+end
+result_atom(x::Number) = atom_here(x)
+result_atom(x::AbstractArray) = atom_here(x)
+
+program_name(f) = "f"
+function program_name(f::Function)
+    n = string(nameof(f))
+    occursin(r"^[A-Za-z_][A-Za-z0-9_]*$", n) ? n : "f"
+end
+
+# ---- running
+
+(t::TracedFunction)(arguments...) = call_traced(t, arguments)
+
+function call_traced(t::TracedFunction, arguments)
+    leaves, structure = flatten(arguments)
+    check_arguments(t, leaves, structure)
+    results = run_program(t.program, vcat(t.captured, leaves))
+    assembled(t.result, leaf_results(t.result, results))
+end
+function check_arguments(t::TracedFunction, leaves, structure)
+    structure == t.arguments || throw(
+        ArgumentError("the arguments are not of the structure that was traced"))
+    check_types(leaves, map(aval, t.program.inputs[length(t.captured)+1:end]))
+end
+check_types(leaves, types) =
+    map(leaf_type, leaves) == types || throw(
+        DimensionMismatch("values of types $(join(map(leaf_type, leaves), ", ")) " *
+                          "where $(join(types, ", ")) are expected")
+    )
+leaf_results(s::Structure, results) = Any[
+    istraced(y) ? y : from_array(kind, y)
+    for (kind, y) in zip(leaf_kinds(s), results)
+]
+
+"""
+    run_program(program, x) -> results
+
+The results for traced values, written into the trace under way, or for arrays and numbers, computed
+by the evaluator. `x` may hold what a trace has captured."""
+function run_program(p::Program, x)
+    any(v -> istraced(v) || v isa Atom, x) || return evaluate(p, Any[plain_value(v) for v in x])
+    r = open_recording()
+    atoms = Atom[value_atom(r, v) for v in x]
+    r.builder.source = user_line(backtrace(), r.lines)
+    Any[isscalar(a) ? traced_number(a) : traced_array(a) for a in inline!(r.builder, p, atoms)]
+end
+value_atom(r, a::Atom) = a
+value_atom(r, x::CapturedArray) = captured_array(r, x.copy)
+value_atom(r, x) = atom_here(x)
+plain_value(x::CapturedArray) = x.copy
+plain_value(x) = as_array(x)

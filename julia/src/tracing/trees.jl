@@ -1,0 +1,89 @@
+# Arguments and results: numbers and arrays in tuples, named tuples and structs.
+
+"""
+A value without its numbers: a leaf, what is known (integers, Bools, words, functions), or a
+container with its parts. Immutable, so that equal structures are equal keys.
+"""
+abstract type Structure end
+struct NumberLeaf <: Structure end
+struct ArrayLeaf <: Structure end
+struct StaticValue{T} <: Structure
+    value::T
+end
+struct Container{T<:Tuple} <: Structure
+    type::Any               # Tuple, Array, a type of named tuple or of struct
+    parts::T
+end
+
+const PlainNumber = Union{AbstractFloat,Complex{<:AbstractFloat},TracedNumber}
+
+"The structure of a value; its leaves are added to `leaves`."
+flatten!(leaves, x::PlainNumber) = (push!(leaves, x); NumberLeaf())
+flatten!(leaves, x::ArrayOfTraced) = (push!(leaves, x); ArrayLeaf())
+flatten!(leaves, x::AbstractArray) =
+    if haskey(NAME_OF_DTYPE, eltype(x))
+        push!(leaves, x)
+        ArrayLeaf()
+    elseif x isa Vector && any(hasleaves, x)
+        Container(Array, Tuple(flatten!(leaves, v) for v in x))
+    else
+        StaticValue(x)
+    end
+flatten!(leaves, x::Tuple) = Container(Tuple, map(v -> flatten!(leaves, v), x))
+flatten!(leaves, x::NamedTuple{names}) where {names} =
+    Container(NamedTuple{names}, map(v -> flatten!(leaves, v), Tuple(x)))
+flatten!(leaves, x::Union{Integer,Function,Type,Symbol,AbstractString,Nothing}) = StaticValue(x)
+function flatten!(leaves, x::T) where {T}
+    isstructtype(T) && fieldcount(T) > 0 && any(k -> hasleaves(getfield(x, k)), 1:fieldcount(T)) ||
+        return StaticValue(x)
+    Container(T.name.wrapper,
+        ntuple(k -> flatten!(leaves, getfield(x, k)), fieldcount(T)))
+end
+
+"Leaves of what a loop or a branch carries: integers and Bools among them."
+struct StateLeaves
+    values::Vector{Any}
+end
+Base.push!(leaves::StateLeaves, x) = push!(leaves.values, x)
+flatten!(leaves::StateLeaves, x::Integer) = (push!(leaves, x); NumberLeaf())
+
+hasleaves(x) = (leaves = Any[]; flatten!(leaves, x); !isempty(leaves))
+
+flatten(x) = (leaves = Any[]; s = flatten!(leaves, x); (leaves, s))
+flatten_state(x) = (leaves = StateLeaves([]); s = flatten!(leaves, x); (leaves.values, s))
+
+"The value of a structure with these leaves, in order."
+assembled(s::Structure, leaves::AbstractVector) = assembled(s, Iterators.Stateful(leaves))
+assembled(::Union{NumberLeaf,ArrayLeaf}, leaves::Iterators.Stateful) = popfirst!(leaves)
+assembled(s::StaticValue, leaves::Iterators.Stateful) = s.value
+function assembled(s::Container, leaves::Iterators.Stateful)
+    # in order: the iterator has a state
+    parts = Any[]
+    foreach(p -> push!(parts, assembled(p, leaves)), s.parts)
+    made(s.type, parts)
+end
+made(::Type{Tuple}, parts) = Tuple(parts)
+made(::Type{Array}, parts) = [parts...]
+made(T::Type{<:NamedTuple}, parts) = T(Tuple(parts))
+made(T, parts) = T(parts...)
+
+"The type in a Program of a leaf."
+leaf_type(x::Number) = TensorType(dtype_of(x))
+leaf_type(x::AbstractArray) = TensorType(plain_type(eltype(x)), program_shape(size(x)))
+dtype_of(x::TracedNumber) = dtype(x)
+dtype_of(x::Number) = typeof(x)
+isdifferentiable(x) = isinexact(leaf_type(x).dtype)
+
+# Leaves as evaluators and kernels take them, and back.
+as_array(x::Number) = fill(x)
+as_array(x::Array) = x
+as_array(x::AbstractArray) = Array(x)
+from_array(::NumberLeaf, x) = x[]
+from_array(::ArrayLeaf, x) = x
+istraced(x) = x isa TracedNumber || x isa ArrayOfTraced
+
+"The structures of the leaves, in order."
+leaf_kinds(s::Union{NumberLeaf,ArrayLeaf}) = Structure[s]
+leaf_kinds(::StaticValue) = Structure[]
+leaf_kinds(s::Container) =
+    foldl((all, p) -> append!(all, leaf_kinds(p)), s.parts; init = Structure[])

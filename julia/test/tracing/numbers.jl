@@ -1,0 +1,56 @@
+# Functions of traced numbers, against Julia's.
+
+include("../support/tracing.jl")
+
+const UNARY = [-, abs, sign, exp, exp2, exp10, expm1, sin, cos, tan, sinh, cosh, tanh, asinh, atan,
+    cbrt, abs2, inv, sinpi, cospi, float, one, zero, conj, real, x -> x^2, x -> x^-3, x -> x^0,
+    x -> x^5, x -> 2^x, x -> ℯ^x, x -> π * x, x -> x / 3, x -> 1 // 2 + x, x -> muladd(x, x, 1),
+    x -> sincos(x)[1] * sincos(x)[2], x -> max(x, 0.1), x -> min(0.1, x),
+    x -> clamp(x, -0.2, 0.4),
+    x -> atan(x, 2), x -> hypot(x, 1), x -> copysign(2.0, x) * x, x -> select(x > 0, x, x^2),
+    x -> mod(x, 0.3), x -> rem(x, 0.3), x -> floor(x) + x, x -> ceil(2x) * x, x -> trunc(3x) * x,
+    x -> round(3x) * x, x -> sec(x), x -> deg2rad(x), x -> @evalpoly(x, 1, 2, 3),
+    x -> x isa Real ? x : 0, x -> Float64(x) + Float32(1), x -> fma(x, x, 1.0)]
+const OF_POSITIVE = [log, log2, log10, log1p, sqrt, x -> x^0.3, x -> x^(1 // 3), x -> log(2, x),
+    x -> x^x, acosh ∘ (x -> x + 1)]
+const WITHIN_ONE = [asin, acos, atanh]
+
+@testset "functions of one number" begin
+    for f in UNARY, x in (0.37, -0.81)
+        @test (f; agrees(f, x))
+    end
+    for f in OF_POSITIVE
+        @test (f; agrees(f, 0.37))
+    end
+    for f in WITHIN_ONE
+        @test (f; agrees(f, -0.43))
+    end
+end
+
+@testset "functions of two numbers" begin
+    for f in (+, -, *, /, \, max, min, atan, hypot, mod, rem, (x, y) -> abs(x)^y,
+        (x, y) -> select((x < y) & !(x == y), x * y, x),
+        (x, y) -> select((x > y) | (x >= 1), x, y), (x, y) -> fld(x, y) * x,
+        (x, y) -> div(x, y) * y)
+        for (x, y) in ((0.7, 0.3), (-0.7, 0.4), (0.2, -0.9))
+            @test (f; agrees(f, x, y))
+        end
+    end
+end
+
+@testset "element types follow Julia's promotion" begin
+    types(f, x...) = eltype(trace(f, x...)(x...))
+    for f in (x -> x + 1, x -> 2x, x -> x * π, x -> x / 2, x -> x + 1.0, x -> x^2, x -> x > 0,
+        x -> x + true, x -> exp(x), x -> x * 1.0f0), x in (1.0f0, 1.0)
+        @test (f; types(f, x) === typeof(f(x)))
+    end
+    @test types(x -> x .+ 1, [1, 2]) === Int
+    @test types(x -> x ./ 2, Int32[1, 2]) === Float64
+    @test types(x -> (x .> 1) .+ (x .> 0), [1, 2]) === Int
+end
+
+@testset "what is known stays known" begin
+    counted = Ref(0)
+    f(x) = (zero(x) == 0 && (counted[] += 1); one(x) < 2 ? x : -x)
+    @test trace(f, 3.0)(3.0) == 3.0 && counted[] == 1
+end
