@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .api.doctor import doctor
     from .api.export import export
     from .api.library import CLibrary, compile_library
-    from .comparison import Check, Comparison, check, compare
+    from .comparison import Blame, Check, Comparison, blame, check, compare
     from .errors import (
         ArgumentError,
         EngineUnavailable,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArgumentError",
+    "Blame",
     "CLibrary",
     "Check",
     "Comparison",
@@ -70,6 +71,7 @@ __all__ = [
     "UnknownOption",
     "UnsupportedJax",
     "UnsupportedPrimitive",
+    "blame",
     "bridge",
     "check",
     "compare",
@@ -87,6 +89,8 @@ _PLACES = {
     "export": "api.export",
     "CLibrary": "api.library",
     "compile_library": "api.library",
+    "Blame": "comparison",
+    "blame": "comparison",
     "Check": "comparison",
     "check": "comparison",
     "Comparison": "comparison",

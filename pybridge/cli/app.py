@@ -280,6 +280,41 @@ def fuzz(
 
 
 @app.command(context_settings=_NUMBERS_TOO)
+def blame(
+    function: Function,
+    arguments: Arguments = None,
+    json: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write it as a page to this file.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print it to be pasted.")] = False,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Find the equations that make NaN, infinities and rounding errors. Status 1 if there are any."""
+    with (
+        _errors(debug),
+        _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
+    ):
+        from ..comparison import blame as run
+
+        for file in filter(None, (json, html)):
+            _check_folder(file)
+        with Console(stderr=True).status("blaming") as status:
+            found = run(
+                f, *args, seed=seed, progress=lambda doing: status.update(f"blaming: {doing}"), **static
+            )
+        if markdown:
+            typer.echo(found.to_markdown())
+        else:
+            _output().print(found)
+        for path, write in ((json, found.save_json), (html, found.to_html)):
+            if path is not None:
+                write(path)
+        raise typer.Exit(0 if found.ok else 1)
+
+
+@app.command(context_settings=_NUMBERS_TOO)
 def export(
     function: Function,
     output: Annotated[

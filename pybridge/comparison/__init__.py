@@ -1,8 +1,10 @@
 """Comparing derivative engines: `compare(f, *args)` gives one `Comparison`, a row for each engine.
 
-`check(f, *args)` holds a function's own derivative against its value.
+`check(f, *args)` holds a function's own derivative against its value; `blame(f, *args)` says where numbers go
+wrong.
 """
 
+from ._blame import Blame, blame
 from ._check import check
 from ._check_report import Check, Finding
 from ._compare import compare
@@ -13,6 +15,7 @@ from ._plot import picture_format
 from ._rows import Error, Reference, Row, Taylor, Times
 
 __all__ = [
+    "Blame",
     "Check",
     "Comparison",
     "Disagreement",
@@ -22,6 +25,7 @@ __all__ = [
     "Row",
     "Taylor",
     "Times",
+    "blame",
     "check",
     "compare",
     "count_equations",

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ..frontend.static_arguments import Argnames, Argnums, static_arguments
-from ._blame import blamed
 from ._check_report import Check
 from ._derivative_check import best_derivative, check_problem
 from ._evaluation import Evaluation
 from ._problem import checked_problem, plain_function
+from ._wrong_rules import blamed
 
 
 def check(

@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from ..frontend.tracing import trace
 from ..ir.program import Equation, Program
 from . import _numbers
-from ._blame import blamed
 from ._derivative_check import best_derivative
 from ._engines import candidate
 from ._measure import first_line, thunk
 from ._problem import Problem, problem, widened
 from ._rows import Error, Row, tolerance
+from ._wrong_rules import blamed
 
 Mode = Literal["value", "jvp", "vjp"]
 

@@ -139,6 +139,18 @@ def _argument(i: int, x: Any, type_: TensorType) -> Any:
 # Evaluation
 
 
+def all_values(program: Program, args: Sequence[Any]) -> list[Any]:
+    """The value of every variable of a Program, at the place of its id."""
+    context = _Context(Dimensions(program.input_types, [x.shape for x in args]))
+    with next_objects.avoided():
+        return _values(program, args, context)
+
+
+def apply(program: Program, eq: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+    """The results of one equation of a Program without symbolic dimensions."""
+    return _equation(program, eq, list(operands), _Context(Dimensions()))
+
+
 @dataclass(frozen=True)
 class _Context:
     """dims: the sizes of symbolic dimensions.
@@ -151,8 +163,8 @@ class _Context:
     """
 
     dims: Dimensions
-    rules: Mapping[str, Any] = field(hash=False)
-    axes: frozenset
+    rules: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    axes: frozenset = frozenset()
     depth: int = 0
     after: Callable[[Any], Any] | None = None
 
@@ -160,23 +172,30 @@ class _Context:
         return devices.varying_over(x, self.axes)
 
 
+def read(values: Sequence[Any], atom: Atom) -> Any:
+    """What an atom stands for, where variables have these values."""
+    return DTYPES[atom.dtype].type(atom.value) if isinstance(atom, Literal) else values[atom.id]
+
+
 def _evaluate(program: Program, args: Sequence[Any], context: _Context) -> Arrays:
+    values = _values(program, args, context)
+    results = ((atom, read(values, atom)) for atom in program.outputs)
+    return tuple(np.asarray(x) if isinstance(atom, Literal) else x for atom, x in results)
+
+
+def _values(program: Program, args: Sequence[Any], context: _Context) -> list[Any]:
     values: list[Any] = list(args)
-
-    def read(atom, spread: bool = False) -> Any:
-        if not isinstance(atom, Literal):
-            return values[atom.id]
-        value = DTYPES[atom.dtype].type(atom.value)
-        return context.spread(value) if spread else value
-
     for eq in program.equations:
-        operands = [read(a, spread=bool(eq.bodies)) for a in eq.inputs]
+        operands = [read(values, a) for a in eq.inputs]
+        if any(True for _ in eq.bodies):
+            given = zip(eq.inputs, operands, strict=True)
+            operands = [context.spread(x) if isinstance(a, Literal) else x for a, x in given]
         results = _equation(program, eq, operands, context)
         _check_results(eq, results, context.dims)
         if context.after is not None:
             results = list(map(context.after, results))
         values.extend(map(context.spread, results))
-    return tuple(np.asarray(read(a)) if isinstance(a, Literal) else read(a) for a in program.outputs)
+    return values
 
 
 def _equation(program: Program, eq: Equation, operands: list[Any], context: _Context) -> Sequence[Any]:
