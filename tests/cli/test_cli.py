@@ -197,6 +197,18 @@ def test_a_derivative_that_is_not_that_of_the_value(run):
     assert run("check", "functions.py:f").exit_code == 0
 
 
+def test_blame(run, tmp_path):
+    (tmp_path / "late.py").write_text(
+        "import jax.numpy as jnp\n\n\ndef late(x):\n    return jnp.where(x > 0, jnp.sqrt(x), 0.0)\n"
+    )
+    file = tmp_path / "b.json"
+    found = run("blame", f"{tmp_path / 'late.py'}:late", "f32[2]:0..0", "--json", str(file))
+    assert found.exit_code == 1 and "guards too late" in found.stdout and "late.py:5" in found.stdout
+    assert '"VJP"' in file.read_text()
+    fine = run("blame", f"{tmp_path / 'late.py'}:late", "f32[2]:1..2", "--markdown")
+    assert fine.exit_code == 0 and "nothing" in fine.stdout
+
+
 def test_export_writes_what_jax_reads(run, tmp_path):
     done = run("export", "functions.py:f", "--platforms", "cpu,tpu", "-o", "f.bin", "--vjp")
     assert done.exit_code == 0, done.output
