@@ -205,11 +205,21 @@ end
 Base.rem(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:rem, x, y)
 Base.div(x::TracedReal{T}, y::TracedReal{T}) where {T<:Integer} = number_op(:div, x, y)
 Base.div(x::TracedReal{T}, y::TracedReal{T}) where {T<:AbstractFloat} = trunc(x / y)
-Base.div(x::TracedReal, y::TracedReal, ::RoundingMode{:ToZero}) = div(x, y)
-Base.div(x::TracedReal{T}, y::TracedReal{T}, ::RoundingMode{:Down}) where {T<:AbstractFloat} =
-    floor(x / y)
-Base.div(x::TracedReal{T}, y::TracedReal{T}, ::RoundingMode{:Down}) where {T<:Integer} =
+Base.div(x::TracedReal, y::TracedReal, mode::RoundingMode) = quotient(mode, promote(x, y)...)
+# By `div` too, but Julia 1.5 does not always find it from there.
+Base.fld(x::TracedReal, y::TracedReal) = quotient(RoundDown, promote(x, y)...)
+Base.fld(x::TracedReal, y::Real) = quotient(RoundDown, promote(x, y)...)
+Base.fld(x::Real, y::TracedReal) = quotient(RoundDown, promote(x, y)...)
+Base.cld(x::TracedReal, y::TracedReal) = quotient(RoundUp, promote(x, y)...)
+Base.cld(x::TracedReal, y::Real) = quotient(RoundUp, promote(x, y)...)
+Base.cld(x::Real, y::TracedReal) = quotient(RoundUp, promote(x, y)...)
+quotient(::RoundingMode{:ToZero}, x::T, y::T) where {T<:TracedReal} = div(x, y)
+quotient(::RoundingMode{:Down}, x::T, y::T) where {T<:TracedReal{<:AbstractFloat}} = floor(x / y)
+quotient(::RoundingMode{:Up}, x::T, y::T) where {T<:TracedReal{<:AbstractFloat}} = ceil(x / y)
+quotient(::RoundingMode{:Down}, x::T, y::T) where {T<:TracedReal{<:Integer}} =
     div(x - mod(x, y), y)
+quotient(::RoundingMode{:Up}, x::T, y::T) where {T<:TracedReal{<:Integer}} =
+    -div(mod(x, -y) - x, y)
 function Base.mod(x::TracedReal{T}, y::TracedReal{T}) where {T}
     r = rem(x, y)
     select((r != 0) & ((r < 0) != (y < 0)), r + y, r)

@@ -31,10 +31,16 @@ end
     for f in (+, -, *, /, \, max, min, atan, hypot, mod, rem, (x, y) -> abs(x)^y,
         (x, y) -> select((x < y) & !(x == y), x * y, x),
         (x, y) -> select((x > y) | (x >= 1), x, y), (x, y) -> fld(x, y) * x,
-        (x, y) -> div(x, y) * y)
+        (x, y) -> fld(x, 0.3) * fld(0.2, y) * x, (x, y) -> cld(x, y) * y, (x, y) -> div(x, y) * y)
         for (x, y) in ((0.7, 0.3), (-0.7, 0.4), (0.2, -0.9))
             @test (f; agrees(f, x, y))
         end
+    end
+end
+
+@testset "quotients of integers" begin
+    for f in (div, fld, cld, mod, rem), x in (7, -7, 6), y in (3, -3)
+        @test trace(v -> f.(v, y), [x, 0])([x, 0]) == [f(x, y), f(0, y)]
     end
 end
 
