@@ -140,7 +140,7 @@ def _summary(array: np.ndarray) -> Iterator[str]:
     wide = array.astype(np.float64)
     finite = wide[np.isfinite(wide)]
     if finite.size:
-        yield f"{finite.min():.6g} to {finite.max():.6g}"
+        yield f"{np.min(finite):.6g} to {np.max(finite):.6g}"
     for what, count in (("NaN", np.isnan(wide).sum()), ("inf", np.isinf(wide).sum())):
         if count:
             yield f"{count} {what}"

@@ -70,7 +70,7 @@ def _rounding(sweep: Sweep, run: Run, frame: Frame, leaf: int, index: tuple[int,
     )
     value = widened(result)
     dtype = program.output_types[leaf].dtype
-    largest = float(abs(value).max())
+    largest = float(np.max(abs(value)))
     return Rounding(
         run.output_names[leaf],
         index,
