@@ -89,7 +89,8 @@ function partial_eval(op::Scan, eqn, known)
     steps = [counter_step(eqn, k) for k in findall(known_carry)]
     split = compact_loop_residuals(split,
         vcat(zeros(Int, count(known_consts)),
-            carry_bytes(split.known, count(known_consts), steps), zeros(Int, count(known_xs))))
+            carry_bytes(split.known, count(known_consts), steps, eqn[:length]),
+            zeros(Int, count(known_xs))))
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     carries, ys = result_parts(eqn.attrs, eqn.outputs)
     known_ys = split.isknown[eqn[:carry]+1:end]

@@ -48,7 +48,8 @@ function with_stacks(early, kept)
     for v in kept
         push!(stacks, stack(v))
         j = findfirst(u -> u === v, body.inputs[c+1:c+k])
-        updates = j === nothing ? nothing : partial_updates(body, v, body.outputs[j])
+        updates = j === nothing ? nothing :
+                  partial_updates(body, v, body.outputs[j], early[:length])
         parts = updates === nothing ? Var[v] : kept_parts(updates)
         outer = updates === nothing ? stacks[end:end] : map(stack, parts)
         append!(inner, parts)
@@ -90,13 +91,13 @@ end
 """
 The bytes that each carry takes where it is kept of each trip: none of a counter, whose numbers are
 known beforehand (as constants and slices are there in any case); `nothing` where it is all."""
-carry_bytes(body::Program, consts, steps) =
+carry_bytes(body::Program, consts, steps, trips) =
     Union{Int,Nothing}[
-        step === nothing ? part_bytes(body, body.inputs[consts+k], body.outputs[k]) : 0
+        step === nothing ? part_bytes(body, body.inputs[consts+k], body.outputs[k], trips) : 0
         for (k, step) in enumerate(steps)
     ]
-function part_bytes(body, before, after)
-    updates = partial_updates(body, before, after)
+function part_bytes(body, before, after, trips)
+    updates = partial_updates(body, before, after, trips)
     updates === nothing ? nothing : sum(v -> bytes(aval(v)), kept_parts(updates))
 end
 
@@ -112,8 +113,11 @@ end
 
 """
 The updates that make the body's result `after` of its carry `before`, or nothing: where all of it
-may change, or the parts are not much smaller."""
-function partial_updates(body::Program, before::Var, after)
+may change, or the parts are not much smaller, or the stack of all trips is small or not much larger
+than the array, so that it is simply kept."""
+function partial_updates(body::Program, before::Var, after, trips)
+    stack = Var(stacked(trips, aval(before)))
+    islarge(stack) && ismuchsmaller(before, stack) || return nothing
     producer = IdDict{Var,Equation}(e.outputs[1] => e for e in body.equations)
     found = PartialUpdates(Equation[], Equation[])
     while after !== before

@@ -60,6 +60,13 @@ loops(p) = [e for e in p.equations if name_of(e) === :scan]
     @test native_agrees(JaxprAD.optimize(linear), vcat(kept, ȳ))
 end
 
+@testset "a stack of few trips, or of few numbers, is kept" begin
+    update = "%20: f64[24,5] = dynamic_update_slice %0 %7 %1 0:i32"
+    for text in (updating(7, false, update), replace(updating(30, false, update), "24" => "1"))
+        @test length(loops(linearize(program(text)).known)) == 1
+    end
+end
+
 @testset "parts that are not much smaller are kept whole, and so is what changes as a whole" begin
     @test length(loops(linearize(program(updating(30, false, """
       %8: f64[24,4] = slice %3 {start=[0, 0], limit=[24, 4], strides=[1, 1]}
