@@ -174,7 +174,17 @@ Base.sincos(x::TracedReal) = sin(x), cos(x)
 Base.sinpi(x::TracedReal{T}) where {T} = sin(x * float(T)(pi))
 Base.cospi(x::TracedReal{T}) where {T} = cos(x * float(T)(pi))
 Base.atan(y::TracedReal{T}, x::TracedReal{T}) where {T} = number_op(:atan2, float(y), float(x))
-Base.hypot(x::TracedReal{T}, y::TracedReal{T}) where {T} = sqrt(x * x + y * y)
+Base.hypot(x::TracedReal, y::TracedReal) = scaled_hypot(promote(x, y)...)
+Base.hypot(x::TracedReal, y::Real) = scaled_hypot(promote(x, y)...)
+Base.hypot(x::Real, y::TracedReal) = scaled_hypot(promote(x, y)...)
+Base.hypot(x::TracedReal, y::Real, more::Real...) = hypot(hypot(x, y), more...)
+"`hypot` divides by the larger number, since the squares of large and small ones are out of range."
+function scaled_hypot(x::TracedReal, y::TracedReal)
+    a, b = abs(float(x)), abs(float(y))
+    large, small = max(a, b), min(a, b)
+    ratio = small / select((large == 0) | isinf(large), one(large), large)
+    select(isinf(a) | isinf(b), oftype(large, Inf), large * sqrt(1 + ratio * ratio))
+end
 Base.abs(x::TracedReal{T}) where {T<:Unsigned} = x
 Base.abs(x::TracedNumber) = number_op(:abs, x)
 Base.sign(x::TracedNumber) = number_op(:sign, x)

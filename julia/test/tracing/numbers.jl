@@ -38,6 +38,17 @@ end
     end
 end
 
+@testset "hypot out of the range of squares" begin
+    for x in (1e200, 1e-200, 0.0, Inf, -Inf, 3.0), y in (1e200, -1e-200, 0.0, -Inf, 4.0)
+        @test trace(hypot, x, y)(x, y) ≈ hypot(x, y)
+    end
+    @test isnan(trace(hypot, 1.0, 1.0)(NaN, 1.0)) && trace(hypot, 1.0, 1.0)(NaN, Inf) == Inf
+    @test trace(x -> hypot(x, 4.0f0, 12), 3.0f0)(3.0f0) === 13.0f0
+    @test trace(x -> hypot(4, x), 3)(3) === 5.0
+    @test gradient(x -> hypot(x, 4.0), 3.0)[1] ≈ 0.6
+    @test gradient(x -> hypot(x, 4e200), 3e200)[1] ≈ 0.6
+end
+
 @testset "quotients of integers" begin
     for f in (div, fld, cld, mod, rem), x in (7, -7, 6), y in (3, -3)
         @test trace(v -> f.(v, y), [x, 0])([x, 0]) == [f(x, y), f(0, y)]
