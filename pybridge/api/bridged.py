@@ -81,6 +81,11 @@ class Bridged:
     def static_arguments(self) -> StaticArguments:
         return self._settings.static
 
+    def executed_by(self, mode: str) -> Bridged:
+        """The same function by one of the execute modes of `engines.Options`."""
+        options = replace(self._settings.options, execute=mode)
+        return Bridged(self._f, replace(self._settings, options=options))
+
     # Tracing
 
     def _trace(self, args: tuple, kwargs: dict[str, Any]) -> tuple[_Traced, list[Any]]:

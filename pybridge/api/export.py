@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.export
@@ -18,12 +18,20 @@ from .bridge import bridge
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 
-# jax.export checks symbolic shapes through a custom call that every importer of its files understands.
-_ALLOWED_CALLS = {"shape_assertion"}
+LINEAR_ALGEBRA = {"portable": "portable", "platform": "xla"}
+"""By the name the execute mode."""
+
+# jax.export checks symbolic shapes, and writes operations of such shapes, by custom calls that are
+# StableHLO's own: where it is loaded, for given shapes, they become operations.
+_ALLOWED_CALLS = re.compile(r"shape_assertion|stablehlo\..*")
 
 
 def export(
-    f: Callable | Program, platforms: Sequence[str] = ("cpu", "cuda", "tpu"), **options
+    f: Callable | Program,
+    platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
+    *,
+    linear_algebra: Literal["portable", "platform"] = "portable",
+    **options,
 ) -> Callable[..., jax.export.Exported]:
     """`export(f, platforms)(*args)` is a `jax.export.Exported` of `f` at those shapes and dtypes.
 
@@ -32,12 +40,21 @@ def export(
     args: arrays or `jax.ShapeDtypeStruct`s; dimensions may be symbolic (`jax.export.symbolic_shape`). Static
         ones, by the options, are part of what is exported, which is called without them.
 
-    `exported.serialize(vjp_order=n)` keeps n orders of derivatives, made by Julia now; a pickle keeps none.
-    The result holds no custom call and reloads in a process that has neither pybridge nor Julia.
+    linear_algebra: "portable" factors and solves in StableHLO alone: the result holds no custom call, and
+        XLA compiles it for each platform. Eigenvalues and singular values are by Jacobi's rotations, whose
+        vectors have other signs than LAPACK's. "platform" is what JAX does: calls of LAPACK and cuSOLVER,
+        those that jax.export promises to keep, faster for large matrices on the CPU.
 
-    Raises UnknownOption for a platform that does not exist, UnsupportedPrimitive where an operation lowers to
-    a custom call, SideEffectError for prints and callbacks.
+    `exported.serialize(vjp_order=n)` keeps n orders of derivatives, made by Julia now; a pickle keeps none.
+    The result reloads in a process that has neither pybridge nor Julia.
+
+    Raises UnknownOption for a platform or a linear algebra that does not exist, UnsupportedPrimitive where an
+    operation is a call that another process may not have, SideEffectError for prints and callbacks.
     """
+    if linear_algebra not in LINEAR_ALGEBRA:
+        known = ", ".join(map(repr, LINEAR_ALGEBRA))
+        raise UnknownOption(f"there is no linear_algebra {linear_algebra!r}; there are {known}")
+    execute = LINEAR_ALGEBRA[linear_algebra]
     if not isinstance(f, Program) and not callable(f):
         raise ArgumentError(f"export takes a function or a Program, got {type(f).__name__}")
     given = list(platforms) if isinstance(platforms, list | tuple) else [platforms]
@@ -48,9 +65,12 @@ def export(
 
     def exported(*args, **kwargs) -> jax.export.Exported:
         if isinstance(f, Program):
-            function, args = (lambda *xs: tuple(call(f, *xs))), args or export_arguments(f.input_types)
+            function, args = (
+                (lambda *xs: tuple(call(f, *xs, execute=execute))),
+                args or export_arguments(f.input_types),
+            )
         else:
-            bridged = bridge(f, execute="xla", **options)
+            bridged = bridge(f, execute="xla", **options).executed_by(execute)
             args, kwargs, fixed = bridged.static_arguments.split(args, kwargs)
             function = fixed.into(bridged)
         jitted = jax.jit(function)
@@ -59,7 +79,8 @@ def export(
             result = jax.export.export(jitted, platforms=given)(*args, **kwargs)
         except (ValueError, NotImplementedError) as e:
             raise _refusal(e) or e from None
-        _refuse_custom_calls(set(_custom_calls(result.mlir_module())))
+        if linear_algebra == "portable":
+            _refuse_custom_calls(_custom_calls(result.mlir_module()))
         return _Exported.of(result)
 
     return exported
@@ -94,17 +115,17 @@ def _refuse_host_calls(jaxpr: Any) -> None:
         )
 
 
-def _custom_calls(module: str) -> list[str]:
-    return re.findall(r"custom_call @(\w+)", module)
+def _custom_calls(module: str) -> set[str]:
+    return set(re.findall(r"custom_call @([\w.]+)", module))
 
 
 def _refuse_custom_calls(called: set[str]) -> None:
-    refused = sorted(called - _ALLOWED_CALLS)
+    refused = sorted(name for name in called if not _ALLOWED_CALLS.fullmatch(name))
     if refused:
         raise UnsupportedPrimitive(
             f"the exported module would call {', '.join(refused)}, which only a process with the "
-            "same runtime library has. Leave these operations out of what is exported, or export for fewer "
-            "platforms.",
+            "same runtime library has. Leave these operations out of what is exported, export for fewer "
+            'platforms, or, where it is a library for linear algebra, with linear_algebra="platform".',
             primitive=refused[0],
         )
 
@@ -113,7 +134,7 @@ def _refusal(error: Exception) -> UnsupportedPrimitive | None:
     """What JAX's own words mean here: calls that it promises nothing of, or a platform it has no code for."""
     text = str(error)
     try:
-        _refuse_custom_calls(set(_custom_calls(text)))
+        _refuse_custom_calls(_custom_calls(text))
     except UnsupportedPrimitive as refusal:
         return refusal
     missing = re.search(r"rule for primitive '([\w-]+)' not found for platform (\w+)", text)

@@ -12,7 +12,8 @@ from ..ir.program import Program
 
 @dataclass(frozen=True)
 class Options:
-    """execute: one of the engine's `executes`, or "auto" if it has several.
+    """execute: one of the engine's `executes`, or "auto" if it has several; for an export "portable", which
+        is "xla" without calls of a platform's library.
 
     explain: say on stderr how each Program runs, and why.
     """

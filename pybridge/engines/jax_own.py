@@ -11,7 +11,7 @@ from .engine import Engine, Options
 
 
 def _apply(program: Program, arrays: Sequence[Any], options: Options) -> Sequence[Any]:
-    return to_jax(program)(*arrays)
+    return to_jax(program, portable=options.execute == "portable")(*arrays)
 
 
 ENGINE = Engine("jax", _apply, lambda: None, ("xla",))

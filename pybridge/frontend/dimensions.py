@@ -53,12 +53,18 @@ def to_dim(size: Any) -> Dim:
 class Dimensions:
     """The sizes that symbolic dimensions have in one call, known from the shapes of its arguments.
 
-    Sizes are ints, or jax.export's symbolic sizes while one traces with those.
+    Sizes are ints, or jax.export's symbolic sizes while one traces with those. `known` are those of variables
+    that no argument may have.
     Raises ArgumentError where a shape contradicts its type or leaves a variable open.
     """
 
-    def __init__(self, types: Iterable[TensorType] = (), shapes: Iterable[tuple] = ()):
-        self.sizes: dict[str, Any] = {}
+    def __init__(
+        self,
+        types: Iterable[TensorType] = (),
+        shapes: Iterable[tuple] = (),
+        known: Iterable[tuple[str, Any]] = (),
+    ):
+        self.sizes: dict[str, Any] = dict(known)
         pairs = [pair for type_, shape in zip(types, shapes, strict=True) for pair in _paired(type_, shape)]
         compound = []
         for dim, size in pairs:
@@ -89,6 +95,11 @@ class Dimensions:
     def _check(dim: Dim, expected: Any, size: Any) -> None:
         if expected != size:
             raise ArgumentError(f"an argument has size {size} where the Program has {dim} = {expected}")
+
+    @property
+    def variables(self) -> tuple[tuple[str, Any], ...]:
+        """The sizes of variables, to be `known` to the Programs that are made of this one."""
+        return tuple(sorted((name, size) for name, size in self.sizes.items() if _VARIABLE.fullmatch(name)))
 
     def __getitem__(self, dim: Dim) -> Any:
         if not isinstance(dim, SymDim):

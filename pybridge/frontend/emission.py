@@ -6,7 +6,7 @@ exactly the types that the Program declares; weak types play no part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -28,10 +28,17 @@ from .primitives import SPECS
 Arrays = tuple[Any, ...]
 
 
-def to_jax(program: Program, after: Callable[[Any], Any] | None = None) -> Callable[..., Arrays]:
+def to_jax(
+    program: Program,
+    after: Callable[[Any], Any] | None = None,
+    portable: bool = False,
+    sizes: Iterable[tuple[str, Any]] = (),
+) -> Callable[..., Arrays]:
     """A function of one array for each input of the Program; it returns a tuple, one array for each output.
 
     after: applied to every result of every equation, those of nested Programs included.
+    portable: without calls of a platform's library, where `frontend.portable` can do without.
+    sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
 
     Raises UnsupportedPrimitive here, before anything runs, for an operation that is not in the table. The
     function raises ArgumentError for arguments that do not fit, ProgramTypeError for a Program whose
@@ -41,8 +48,9 @@ def to_jax(program: Program, after: Callable[[Any], Any] | None = None) -> Calla
 
     def call(*args) -> Arrays:
         arrays = _arguments(program, args)
-        dims = Dimensions(program.input_types, [x.shape for x in arrays])
-        context = _Context(dims, program.rules, devices.varying_together(arrays), after=after)
+        dims = Dimensions(program.input_types, [x.shape for x in arrays], sizes)
+        axes = devices.varying_together(arrays)
+        context = _Context(dims, program.rules, axes, after=after, portable=portable)
         with next_objects.avoided():
             return _evaluate(program, arrays, context)
 
@@ -159,7 +167,7 @@ class _Context:
     axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
     it may be what a loop begins with, or the result of one branch of two.
     depth: how many checkpoints are around.
-    after: of `to_jax`.
+    after, portable: of `to_jax`.
     """
 
     dims: Dimensions
@@ -167,6 +175,7 @@ class _Context:
     axes: frozenset = frozenset()
     depth: int = 0
     after: Callable[[Any], Any] | None = None
+    portable: bool = False
 
     def spread(self, x: Any) -> Any:
         return devices.varying_over(x, self.axes)
@@ -210,7 +219,8 @@ def _equation(program: Program, eq: Equation, operands: list[Any], context: _Con
     if spec.counts_checkpoints:
         attrs["depth"] = context.depth
     try:
-        results = spec.emit(*operands, **attrs)
+        emit = spec.portable if context.portable and spec.portable else spec.emit
+        results = emit(*operands, **attrs)
     except FloatingPointError as e:  # where jax_debug_nans is on
         raise FloatingPointError(f"{e} at {eq.source}" if eq.source else str(e)) from e
     except (TypeError, ValueError) as e:

@@ -34,60 +34,75 @@ from . import native, transforms
 
 _LOG = logging.getLogger(__name__)
 
+Sizes = tuple[tuple[str, Any], ...]
+"""Of symbolic dimensions, by their names."""
+
 julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
 
 
-def call(program: Program, *args, execute: str = "xla", explain: bool = False) -> list[Any]:
+def call(
+    program: Program,
+    *args,
+    execute: str = "xla",
+    explain: bool = False,
+    sizes: Sizes = (),
+) -> list[Any]:
     """The Program's results for arrays of exactly its input types.
 
-    execute: "xla", "julia" or "auto".
+    execute: "xla", "julia" or "auto"; "portable" is "xla" without calls of a platform's library.
     explain: say on stderr which of the two it was, and why, whenever that is decided.
+    sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
     """
-    return julia_call_p.bind(*args, program=program, execute=execute, explain=explain)
+    return julia_call_p.bind(*args, program=program, execute=execute, explain=explain, sizes=sizes)
 
 
 # Running
 
 
 @julia_call_p.def_impl
-def _impl(*args, program, **how):
+def _impl(*args, program, sizes, **how):
     program = values(program)
-    return eager.run(
-        julia_call_p, args, program.name, lambda *xs: to_jax(program)(*xs), program=program, **how
-    )
+
+    def in_steps(*xs):
+        return to_jax(program, sizes=sizes)(*xs)
+
+    return eager.run(julia_call_p, args, program.name, in_steps, program=program, sizes=sizes, **how)
 
 
 @julia_call_p.def_abstract_eval
-def _abstract_eval(*avals, program, **how):
-    dims = Dimensions(program.input_types, [a.shape for a in avals])
+def _abstract_eval(*avals, program, sizes, **how):
+    dims = Dimensions(program.input_types, [a.shape for a in avals], sizes)
     return [devices.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
 
 
 _CHOSEN = 'execute="xla", or a short Program in a loop that XLA compiles'
 
-_as_xla = mlir.lower_fun(lambda *args, program: to_jax(program)(*args), multiple_results=True)
+_BY_XLA = ("xla", "portable")
+
+_as_xla = mlir.lower_fun(lambda *args, program, **how: to_jax(program, **how)(*args), multiple_results=True)
 
 
-def _on_cpu(ctx, *operands, program, execute, explain):
+def _on_cpu(ctx, *operands, program, execute, explain, sizes):
     program = values(program)
     reason = _against_native(ctx, program, execute)
     if reason is not None:
-        return _elsewhere(ctx, *operands, program=program, execute="xla", explain=explain, reason=reason)
+        how = {"execute": execute if execute in _BY_XLA else "xla", "explain": explain, "sizes": sizes}
+        return _elsewhere(ctx, *operands, program=program, reason=reason, **how)
     made = native.kernel(program)
     _tell(program, f"native kernel {made.target}, {made.workspace} bytes of workspace", explain)
     return native.lower(ctx, program, operands)
 
 
-def _elsewhere(ctx, *operands, program, execute, explain, reason=None):
+def _elsewhere(ctx, *operands, program, execute, explain, sizes, reason=None):
     if execute == "julia" and not devices.is_export(ctx):
         raise EngineUnavailable(
             f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
             'for other platforms use execute="auto" or "xla"'
         )
-    reason = reason or (_CHOSEN if execute == "xla" else "native kernels run on the CPU alone")
+    reason = reason or (_CHOSEN if execute in _BY_XLA else "native kernels run on the CPU alone")
     _tell(program, f"XLA operations: {reason}", explain)
-    return _as_xla(ctx, *operands, program=values(program))
+    return _as_xla(ctx, *operands, program=values(program), portable=execute == "portable", sizes=sizes)
 
 
 def _against_native(ctx, program: Program, execute: str) -> str | None:
@@ -95,7 +110,7 @@ def _against_native(ctx, program: Program, execute: str) -> str | None:
 
     XLA replicates the operands of a foreign call over all devices, while it can split operations.
     """
-    if execute == "xla":
+    if execute in _BY_XLA:
         return _CHOSEN
     if devices.is_export(ctx):
         return "exports hold no native kernels"
@@ -148,24 +163,24 @@ def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
     return Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, **how):
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, explain, sizes):
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
     try:
-        halves = split(program, active, execute != "xla")
+        halves = split(program, active, execute not in _BY_XLA)
     except NoProgram as e:
-        _tell(program, f"XLA operations, differentiated by JAX: {e}", **how)
-        return jvp_by_jax(program, active, primals, tangents)
-    known = call(halves.known, *primals, execute=execute, **how)
+        _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
+        return jvp_by_jax(program, active, primals, tangents, sizes)
+    how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
+    known = call(halves.known, *primals, **how)
     if while_bounds.has_bound(program):
-        _check_bounds(program, primals, known)
+        _check_bounds(program, primals, known, how["sizes"])
     available = [*primals, *known]
     dots = (
         call(
             halves.linear,
             *(available[i] for i in halves.residuals),
             *(tangents[i] for i in active),
-            execute=execute,
             **how,
         )
         if any(halves.has_tangent)
@@ -178,7 +193,19 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, *
     ]
 
 
-def _check_bounds(program: Program, primals: Sequence[Any], known: Sequence[Any]) -> None:
+def _sizes(program: Program, args: Sequence[Any], known: Sizes) -> Sizes:
+    """Of symbolic dimensions, for Programs whose own inputs may not have them."""
+    if not _is_symbolic(program):
+        return ()
+    shapes = [x.aval.shape if ad.is_undefined_primal(x) else np.shape(x) for x in args]
+    return Dimensions(program.input_types, shapes, known).variables
+
+
+def _is_symbolic(program: Program) -> bool:
+    return any(isinstance(dim, SymDim) for t in program.input_types for dim in t.shape)
+
+
+def _check_bounds(program: Program, primals: Sequence[Any], known: Sequence[Any], sizes: Sizes) -> None:
     """Raises NotDifferentiable where a loop runs longer than its bound, if the values are there to see it."""
     if jaxprs.any_tracer((*primals, *known)):
         return
@@ -187,19 +214,25 @@ def _check_bounds(program: Program, primals: Sequence[Any], known: Sequence[Any]
         return sum(int(jnp.isnan(y).sum()) for y in results if jaxprs.is_inexact(y))
 
     found = known[: len(program.outputs)]
-    if nans(found) > 0 and nans(found) > nans(call(program, *primals)):
+    if nans(found) > 0 and nans(found) > nans(call(program, *primals, sizes=sizes)):
         raise NotDifferentiable(
             f"a while loop of {program.name} runs longer than its while_bound: its derivatives would be NaN, "
             'and are under jit. Give a larger while_bound, or execute="julia", which needs none'
         )
 
 
-def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any], tangents: Sequence[Any]):
+def jvp_by_jax(
+    program: Program,
+    active: tuple[int, ...],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    sizes: Sizes = (),
+):
     """The JVP rule of a Program's call by JAX, which runs rules that no Program can hold."""
 
     def of_active(*given):
         by_place = dict(zip(active, given, strict=True))
-        return to_jax(program)(*(by_place.get(i, x) for i, x in enumerate(primals)))
+        return to_jax(program, sizes=sizes)(*(by_place.get(i, x) for i, x in enumerate(primals)))
 
     ys, dots = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
     return list(ys), [jaxprs.no_tangent(y) if jaxprs.is_zero(t) else t for y, t in zip(ys, dots, strict=True)]
@@ -208,7 +241,7 @@ def jvp_by_jax(program: Program, active: tuple[int, ...], primals: Sequence[Any]
 ad.primitive_jvps[julia_call_p] = _jvp
 
 
-def _transpose(cotangents: Sequence[Any], *args, program, **how):
+def _transpose(cotangents: Sequence[Any], *args, program, sizes, **how):
     linear = [i for i, x in enumerate(args) if ad.is_undefined_primal(x)]
     if not all(program.input_types[i].inexact for i in linear):
         raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
@@ -216,16 +249,19 @@ def _transpose(cotangents: Sequence[Any], *args, program, **how):
     try:
         backward = transforms.transpose(program, linear, given, optimize=True)
     except NoProgram:
-        return _transposed_by_jax(program, given, cotangents, args)
+        return _transposed_by_jax(program, given, cotangents, args, sizes)
+    sizes = _sizes(program, args, sizes)
     fixed = [x for x in args if not ad.is_undefined_primal(x)]
-    results = iter(call(backward, *fixed, *(cotangents[i] for i in given), **how))
+    results = iter(call(backward, *fixed, *(cotangents[i] for i in given), sizes=sizes, **how))
     return [devices.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
 
 
-def _transposed_by_jax(program: Program, given: list[int], cotangents: Sequence[Any], args: Sequence[Any]):
+def _transposed_by_jax(
+    program: Program, given: list[int], cotangents: Sequence[Any], args: Sequence[Any], sizes: Sizes
+):
     def of_linear(*moved):
         rest = iter(moved)
-        ys = to_jax(program)(*(next(rest) if ad.is_undefined_primal(x) else x for x in args))
+        ys = to_jax(program, sizes=sizes)(*(next(rest) if ad.is_undefined_primal(x) else x for x in args))
         return [ys[i] for i in given]
 
     avals = [x.aval for x in args if ad.is_undefined_primal(x)]
@@ -263,22 +299,22 @@ def _restricted(program: Program, used: tuple[bool, ...]) -> tuple[Program, tupl
             live.update(eq.inputs)
             kept.append(eq)
     # Symbolic sizes are known from the inputs, all of which stay where there are such sizes.
-    symbolic = any(isinstance(dim, SymDim) for t in program.input_types for dim in t.shape)
+    symbolic = _is_symbolic(program)
     needed = tuple(symbolic or v in live for v in program.inputs)
     inputs = tuple(itertools.compress(program.inputs, needed))
     return replace(program, inputs=inputs, equations=tuple(reversed(kept)), outputs=outputs), needed
 
 
 jaxprs.register_dead_code_rule(julia_call_p, _dce)
-checks.register(julia_call_p, lambda program, **_: to_jax(program))
+checks.register(julia_call_p, lambda program, sizes, **_: to_jax(program, sizes=sizes))
 
 
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.
 
 
-def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, **how):
-    whole = batched(program, args, dims)
-    return call(whole.program, *whole.hoisted, *args, **how), whole.dims
+def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, **how):
+    whole = batched(program, args, dims, sizes)
+    return call(whole.program, *whole.hoisted, *args, sizes=sizes, **how), whole.dims
 
 
 @dataclass(frozen=True)
@@ -293,16 +329,16 @@ class Batched:
     dims: list[int | None]
 
 
-def batched(program: Program, args: Sequence[Any], dims: Sequence[Any]) -> Batched:
+def batched(program: Program, args: Sequence[Any], dims: Sequence[Any], sizes: Sizes = ()) -> Batched:
     """The Program for arguments with a batch axis at `dims`."""
     avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
-    return _batched(program, avals, tuple(dims), bool(jax.config.jax_enable_x64))
+    return _batched(program, avals, tuple(dims), sizes, bool(jax.config.jax_enable_x64))
 
 
 @remembered(maxsize=1024)
-def _batched(program: Program, avals: tuple, dims: tuple, x64: bool) -> Batched:
+def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: bool) -> Batched:
     # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
-    evaluate = to_jax(program)
+    evaluate = to_jax(program, sizes=sizes)
     shared: dict[int, Any] = {}
 
     def those_that_differ(*args: Any) -> list[Any]:

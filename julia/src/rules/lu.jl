@@ -11,11 +11,13 @@ function infer(op::LU, types, attrs)
     x = types[1]
     check_matrices(op, x)
     m, n = x.shape[end-1:end]
-    m isa Int && n isa Int ||
-        infer_error(op, "takes matrices of known size only, got $(type_text(x))")
-    [x, TensorType(Int32, Dim[batch_shape(x)..., min(m, n)]),
+    m == n || m isa Int && n isa Int ||
+        infer_error(op, "takes square matrices or those of known size, got $(type_text(x))")
+    [x, TensorType(Int32, Dim[batch_shape(x)..., shorter(m, n)]),
         TensorType(Int32, Dim[batch_shape(x)..., m])]
 end
+
+shorter(m, n) = m == n ? m : min(m, n)
 
 evaluate(::LU, x, attrs, types) =
     each_matrix(types, x[1]) do a
@@ -47,11 +49,11 @@ function jvp(op::LU, b, eqn, x, ẋ)
     y = emit!(b, op, x, eqn.attrs)
     lu, permutation, ȧ = (Traced(b, v) for v in (y[1], y[3], ẋ[1]))
     m, n = shape(lu)[end-1:end]
-    k = min(m, n)
+    k = shorter(m, n)
     l, u = (lower_triangle(padded(part(lu, -1, 0, k), 0, m - k), -1),
         upper_triangle(padded(part(lu, -2, 0, k), n - k, 0)))
     l += identity_like(l)
-    n > k && (u += astype(diagonal_from(u, k), dtype(u)))
+    n == k || (u += astype(diagonal_from(u, k), dtype(u)))
     f = apply(:triangular_solve, l, rows_of(ȧ, permutation); left_side = true, lower = true,
         transpose_a = false, conjugate_a = false, unit_diagonal = true)
     f = solve(u, f)

@@ -37,7 +37,7 @@ function distinct_results(op::Scan, eqn)
 end
 
 function hoist_invariants!(::Scan, hoisted, e)
-    e[:length] > 1 || return e
+    e[:length] in (0, 1) && return e
     consts, carry, xs = operand_parts(e.attrs, e.inputs)
     body, values = without_invariants!(hoisted, e[:body], consts)
     isempty(values) && return e

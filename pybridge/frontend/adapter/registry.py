@@ -15,6 +15,8 @@ _OURS = frozenset(
     {
         "julia_call",
         "julia_function",
+        "portable_cholesky",
+        "portable_triangular_solve",
         "enzyme_call",
         "enzyme_derivative",
         "linear_map",

@@ -13,6 +13,7 @@ from jax.ad_checkpoint import checkpoint_name
 from ...ir.program import Program
 from ...ir.types import TensorType, Var
 from ..adapter import checkpoints, equation_parameters
+from ..dimensions import is_symbolic
 from .spec import Spec
 
 _SCALAR_BOOL = TensorType("bool")
@@ -62,10 +63,12 @@ def _scan(*operands, length, reverse, consts, carry, unroll, body):
     constants, xs = operands[:consts], operands[consts + carry :]
 
     def step(carried, x):
-        results = body(*constants, *carried, *x)
+        results = body(*constants, *carried, *x[: len(operands) - consts - carry])
         return results[:carry], results[carry:]
 
     init = operands[consts : consts + carry]
+    if is_symbolic(length):  # which lax.scan takes from arrays alone
+        xs, length = xs or (lax.iota("int32", length),), None
     last, ys = lax.scan(step, init, xs, length=length, reverse=reverse, unroll=unroll)
     return (*last, *ys)
 

@@ -6,8 +6,9 @@ from jax import lax
 
 from ...errors import ProgramTypeError, UnsupportedPrimitive
 from ...ir.numerals import DTYPES, dtype_name
+from .. import portable
 from ..adapter import internals
-from .spec import Spec, integers
+from .spec import Spec, dims, integers
 
 
 def _precision_text(precision) -> str | None:
@@ -69,6 +70,12 @@ def _eigh(x, *, lower, sort_eigenvalues):
 
 def _qr(x, *, pivoting, full_matrices):
     return lax.linalg.qr(x, pivoting=pivoting, full_matrices=full_matrices)
+
+
+def _portable_qr(x, *, pivoting, full_matrices):
+    if pivoting:  # refused where the custom call is seen
+        return _qr(x, pivoting=True, full_matrices=full_matrices)
+    return portable.qr(x, full_matrices=full_matrices)
 
 
 def _svd(x, *, full_matrices, compute_uv):
@@ -135,24 +142,39 @@ SPECS = [
         _dot_general,
         _products,
     ),
-    Spec("triangular_solve", lax.linalg.triangular_solve, _flags(*_SOLVE_ATTRS)),
-    Spec("cholesky", _cholesky),
-    Spec("eigh", _eigh, _flags("lower", "sort_eigenvalues")),
-    Spec("qr", _qr, _flags("pivoting", "full_matrices")),
-    Spec("geqrf", internals.geqrf, read=_flags()),
+    Spec(
+        "triangular_solve",
+        lax.linalg.triangular_solve,
+        _flags(*_SOLVE_ATTRS),
+        portable=portable.triangular_solve,
+    ),
+    Spec("cholesky", _cholesky, portable=portable.cholesky),
+    Spec("eigh", _eigh, _flags("lower", "sort_eigenvalues"), portable=portable.eigh),
+    Spec("qr", _qr, _flags("pivoting", "full_matrices"), portable=_portable_qr),
+    Spec("geqrf", internals.geqrf, read=_flags(), portable=portable.geqrf),
     Spec("geqp3", internals.geqp3, read=_flags()),
-    Spec("ormqr", lax.linalg.ormqr, _flags("left", "transpose")),
-    Spec("lu", lax.linalg.lu),
+    Spec("ormqr", lax.linalg.ormqr, _flags("left", "transpose"), portable=portable.ormqr),
+    Spec("lu", lax.linalg.lu, portable=portable.lu),
     Spec(
         "lu_pivots_to_permutation",
         _lu_pivots_to_permutation,
-        lambda eqn: {"size": int(eqn.params["permutation_size"])},
+        lambda eqn: {"size": dims([eqn.params["permutation_size"]])[0]},
+        portable=portable.lu_pivots_to_permutation,
     ),
     Spec("eig", _eig, _eig_attrs),
     Spec("hessenberg", lax.linalg.hessenberg),
     Spec("schur", _schur, _schur_attrs),
     Spec("tridiagonal", lax.linalg.tridiagonal, _flags("lower")),
-    Spec("householder_product", lax.linalg.householder_product),
-    Spec("tridiagonal_solve", _tridiagonal_solve, read=_flags()),
-    Spec("svd", _svd, _flags("full_matrices", "compute_uv")),
+    Spec(
+        "householder_product",
+        lax.linalg.householder_product,
+        portable=portable.householder_product,
+    ),
+    Spec(
+        "tridiagonal_solve",
+        _tridiagonal_solve,
+        read=_flags(),
+        portable=portable.tridiagonal_solve,
+    ),
+    Spec("svd", _svd, _flags("full_matrices", "compute_uv"), portable=portable.svd),
 ]

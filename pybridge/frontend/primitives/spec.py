@@ -47,6 +47,7 @@ class Spec:
     lower: for primitives with nested bodies, in place of `read`: `lower(lowering, eqn, inputs)` appends
         the equations and returns the resulting atoms.
     counts_checkpoints: `emit` also takes `depth`, the number of `remat`s that the equation is in.
+    portable: in place of `emit` where that calls a platform's library.
     """
 
     op: str
@@ -55,6 +56,7 @@ class Spec:
     lax: tuple[str, ...] | None = None
     lower: Callable[..., Any] | None = None
     counts_checkpoints: bool = False
+    portable: Callable[..., Any] | None = None
 
     @property
     def lax_names(self) -> tuple[str, ...]:
