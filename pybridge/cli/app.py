@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,6 +17,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from ..errors import PyBridgeError, UnknownOption
+from .examples import Example, example_of, numbers, words
 
 if TYPE_CHECKING:
     from ..ir.program import Program
@@ -162,7 +162,7 @@ def show(
     """Print a function's Program, or that of a derivative: `grad` are the two that `jax.grad` runs."""
     with (
         _errors(debug),
-        _example(function, arguments, seed, static_argnums, static_argnames) as example,
+        example_of(function, arguments, seed, static_argnums, static_argnames, symbolic=True) as example,
     ):
         for made in _derivatives(example.program(), derivative):
             shown = made.optimize() if optimize else made
@@ -193,7 +193,7 @@ def compare(
     """
     with (
         _errors(debug),
-        _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
+        example_of(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
     ):
         from ..comparison import compare as run
         from ..comparison import picture_format
@@ -202,7 +202,7 @@ def compare(
             _check_folder(file)
         if plot is not None:
             picture_format(plot)
-        named = _words(engines) if engines else None
+        named = words(engines) if engines else None
         with Console(stderr=True).status("comparing") as status:
             result = run(
                 f,
@@ -236,7 +236,7 @@ def check(
     """Hold a function's derivative, by its own rules, against its value. Status 1 unless it is right."""
     with (
         _errors(debug),
-        _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
+        example_of(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
     ):
         from ..comparison import check as run
 
@@ -271,7 +271,7 @@ def fuzz(
         from ..fuzz import Settings
         from ..fuzz import fuzz as run
 
-        settings = Settings(tuple(_words(engines)), seconds, seed, output, first, programs, timeout)
+        settings = Settings(tuple(words(engines)), seconds, seed, output, first, programs, timeout)
         campaign = run(settings, progress)
         for found, path in campaign.findings.values():
             typer.echo(f"{path}: {found}")
@@ -294,7 +294,7 @@ def blame(
     """Find the equations that make NaN, infinities and rounding errors. Status 1 if there are any."""
     with (
         _errors(debug),
-        _example(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
+        example_of(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
     ):
         from ..comparison import blame as run
 
@@ -322,6 +322,9 @@ def export(
     ] = None,
     arguments: Arguments = None,
     platforms: Annotated[str, typer.Option(help="Names with commas between.")] = "cpu,cuda,tpu",
+    linear_algebra: Annotated[
+        str, typer.Option(help='"portable", or "platform" for calls of LAPACK and cuSOLVER.')
+    ] = "portable",
     vjp: Annotated[bool, typer.Option("--vjp", help="Its VJP: arguments, then cotangents.")] = False,
     vjp_order: Annotated[int, typer.Option(help="Orders of derivatives to keep in the file.")] = 0,
     library: Annotated[
@@ -343,7 +346,7 @@ def export(
     """
     with (
         _errors(debug),
-        _example(function, arguments, seed, static_argnums, static_argnames) as example,
+        example_of(function, arguments, seed, static_argnums, static_argnames, symbolic=True) as example,
     ):
         if library is not None:
             _write_library(example, library, functions, output or Path(), argnums, processor)
@@ -353,10 +356,14 @@ def export(
         _check_folder(output)
         from ..api.export import export as run
 
+        by: Any = linear_algebra  # of which `export` tells what there is
         if vjp:
-            made = run(example.program().vjp().optimize(), _words(platforms))()
+            exported: Any = example.program().vjp().optimize()
+            made = run(exported, words(platforms), linear_algebra=by)()
         else:
-            made = run(example.function, _words(platforms), **example.static)(*example.arguments)
+            made = run(example.function, words(platforms), linear_algebra=by, **example.static)(
+                *example.arguments
+            )
         data = made.serialize(vjp_order=vjp_order)
         output.write_bytes(data)
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
@@ -371,13 +378,13 @@ def _check_folder(path: Path) -> None:
 
 
 def _write_library(
-    example: _Example, name: str, functions: str, folder: Path, argnums: str | None, processor: str
+    example: Example, name: str, functions: str, folder: Path, argnums: str | None, processor: str
 ) -> None:
     from ..api.library import compile_library
 
-    by = None if argnums is None else _numbers(argnums, "--argnums")
+    by = None if argnums is None else numbers(argnums, "--argnums")
     options: dict[str, Any] = {"directory": folder, "argnums": by, "processor": processor, **example.static}
-    made = compile_library(example.function, name, _words(functions), **options)(*example.arguments)
+    made = compile_library(example.function, name, words(functions), **options)(*example.arguments)
     for path in (made.library, made.header, made.manifest):
         typer.echo(f"{path}: {path.stat().st_size} bytes")
 
@@ -389,55 +396,6 @@ def bench(context: typer.Context) -> None:
         if not (Path("benchmarks") / "rows").is_dir():
             raise UnknownOption("there are no benchmarks here: run it in a checkout of pybridge")
     raise typer.Exit(subprocess.run([sys.executable, "-m", "benchmarks", *context.args]).returncode)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-class _Static(TypedDict, total=False):
-    static_argnums: list[int]
-    static_argnames: list[str]
-
-
-class _Example(NamedTuple):
-    """A function with arguments to trace it with, and which of them are static."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    static: _Static
-
-    def program(self) -> Program:
-        from ..frontend.tracing import trace
-
-        return trace(self.function, **self.static)(*self.arguments)
-
-
-@contextlib.contextmanager
-def _example(
-    function: str, arguments: list[str] | None, seed: int, argnums: str | None, argnames: str | None
-) -> Iterator[_Example]:
-    """Of a command's arguments and options; in the context JAX has the dtypes that they ask for."""
-    from .arguments import example_arguments
-
-    with example_arguments(function, arguments or [], seed) as (f, args):
-        yield _Example(f, args, _static(argnums, argnames))
-
-
-def _static(argnums: str | None, argnames: str | None) -> _Static:
-    """The two options as `bridge` takes them, where they are given."""
-    given: _Static = {}
-    if argnums is not None:
-        given["static_argnums"] = _numbers(argnums, "--static-argnums")
-    if argnames is not None:
-        given["static_argnames"] = _words(argnames)
-    return given
-
-
-def _numbers(text: str, option: str) -> list[int]:
-    if not re.fullmatch(r"\s*-?\d+(\s*,\s*-?\d+)*\s*", text):
-        raise UnknownOption(f"{option} takes numbers such as 1,-1, not {text!r}")
-    return list(map(int, _words(text)))
 
 
 def _show_rules() -> None:

@@ -4,6 +4,7 @@ A function is `module:function` or `path/to/file.py:function`. Its arguments are
 
 - given on the command line, each as a type (`f32[32,64]` for seeded normal random numbers, `f32[64]:0.5..2`
   for uniform ones between bounds, `i32[10]:0..5`), as a number (`1.5`, `3`, `-2`), or as a file (`@x.npy`);
+  a type may have symbolic sizes (`f32[n,3]`) where nothing is computed;
 - the function's attribute `example_args`, a tuple or a function without arguments that returns one;
 - what the module's function `example_args(name)` returns for the function's name.
 """
@@ -22,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, UnknownOption
+from ..errors import ArgumentError, ProgramTypeError, UnknownOption
 from ..ir.numerals import DTYPES, INTEGERS
+from ..ir.types import SymDim, TensorType
 
-_TYPE = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<shape>[\d,\s]*)\](?::(?P<low>[^.]\S*?)\.\.(?P<high>\S+))?")
+_TYPE = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<shape>[\w,\s+*-]*)\](?::(?P<low>[^.]\S*?)\.\.(?P<high>\S+))?")
 
 _WIDE = [np.dtype(name) for name in ("float64", "complex128", "int64", "uint64")]
 
@@ -47,13 +49,17 @@ def load_function(name: str) -> tuple[Callable, ModuleType]:
 
 
 @contextlib.contextmanager
-def example_arguments(name: str, specs: Sequence[str], seed: int) -> Iterator[tuple[Callable, tuple]]:
-    """The function and arguments for it, by the rules above.
+def example_arguments(
+    name: str, specs: Sequence[str], seed: int, symbolic: bool = False
+) -> Iterator[tuple[Callable, tuple]]:
+    """The function and arguments for it, by the rules above; with symbolic sizes if `symbolic`.
 
     Within the context JAX has 64-bit types if a word asks for one of them, whatever the file says, and for
     the file itself, so that what it makes when it is loaded has them too. Otherwise the file says.
     """
     args = tuple(argument(spec, np.random.default_rng([seed, i])) for i, spec in enumerate(specs))
+    if any(isinstance(x, TensorType) for x in args):
+        args = _with_symbolic_sizes(args, specs, symbolic)
     with _wide_types() if any(map(_is_wide, args)) else contextlib.nullcontext():
         f, module = load_function(name)
         yield f, args if specs else _offered(name, f, module)
@@ -61,7 +67,21 @@ def example_arguments(name: str, specs: Sequence[str], seed: int) -> Iterator[tu
 
 def _is_wide(x: Any) -> bool:
     """Whether it is an array that JAX would make narrower; numbers of Python have no width."""
-    return isinstance(x, np.ndarray) and x.dtype in _WIDE
+    return hasattr(x, "dtype") and x.dtype in _WIDE
+
+
+def _with_symbolic_sizes(args: tuple, specs: Sequence[str], symbolic: bool) -> tuple:
+    """Types as jax.export has them, a name being the same size in all."""
+    from ..frontend.dimensions import export_arguments
+
+    spec = next(spec for spec, x in zip(specs, args, strict=True) if isinstance(x, TensorType))
+    if not symbolic:
+        raise UnknownOption(f"{spec!r} has a symbolic size, of which no array is made: write a number for it")
+    try:
+        made = iter(export_arguments([x for x in args if isinstance(x, TensorType)]))
+    except ValueError as reason:
+        raise UnknownOption(f"{spec!r} has a size that is no expression: {reason}") from None
+    return tuple(next(made) if isinstance(x, TensorType) else x for x in args)
 
 
 def _wide_types() -> contextlib.AbstractContextManager:
@@ -85,8 +105,9 @@ def _offered(name: str, f: Callable, module: ModuleType) -> tuple:
 
 
 def argument(spec: str, rng: np.random.Generator) -> Any:
-    """The argument that one word of the command line means. Raises UnknownOption for a word that means
-    none.
+    """The argument that one word of the command line means, or its type where that has symbolic sizes.
+
+    Raises UnknownOption for a word that means none.
     """
     if spec.startswith("@"):
         return _from_file(Path(spec[1:]))
@@ -102,12 +123,18 @@ def argument(spec: str, rng: np.random.Generator) -> Any:
     )
 
 
-def _random(spec: str, match: re.Match[str], rng: np.random.Generator) -> np.ndarray:
+def _random(spec: str, match: re.Match[str], rng: np.random.Generator) -> np.ndarray | TensorType:
     name = match["dtype"]
     if name not in DTYPES:
         raise UnknownOption(f"{spec!r}: there is no dtype {name!r}; there are {', '.join(DTYPES)}")
     dtype = DTYPES[name]
-    shape = tuple(int(n) for n in match["shape"].replace(" ", "").split(",") if n)
+    sizes = [n for n in match["shape"].replace(" ", "").split(",") if n]
+    if not all(map(str.isdigit, sizes)):
+        try:
+            return TensorType(name, tuple(int(n) if n.isdigit() else SymDim(n) for n in sizes))
+        except ProgramTypeError as reason:
+            raise UnknownOption(f"{spec!r}: {reason}") from None
+    shape = tuple(map(int, sizes))
     try:
         low, high = (float(match[part]) if match[part] else None for part in ("low", "high"))
     except ValueError:

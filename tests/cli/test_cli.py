@@ -220,6 +220,21 @@ def test_export_writes_what_jax_reads(run, tmp_path):
     np.testing.assert_allclose(found[0], expected, rtol=1e-6)
 
 
+def test_symbolic_sizes(run, tmp_path):
+    (tmp_path / "sums.py").write_text("def f(x, y):\n    return (x @ y).sum()\n")
+    done = run("export", "sums.py:f", "f64[n,2*m]", "f64[2*m]", "--platforms", "cpu", "-o", "f.bin", "--vjp")
+    assert done.exit_code == 0, done.output
+    exported = jax.export.deserialize(bytearray((tmp_path / "f.bin").read_bytes()))
+    assert [str(a) for a in exported.in_avals] == ["float64[n,2*m]", "float64[2*m]", "float64[]"]
+    shown = run("show", "sums.py:f", "f32[n,3]", "f32[3]")
+    assert "f32[<n>,3]" in shown.stdout
+    for command in ("compare", "check", "blame"):
+        done = run(command, "sums.py:f", "f32[n,3]", "f32[3]")
+        assert done.exit_code == 2 and "write a number" in done.output.replace("\n", " "), done.output
+    done = run("export", "sums.py:f", "f32[n-,3]", "f32[3]", "-o", "f.bin")
+    assert done.exit_code == 2 and "n-" in done.output
+
+
 def test_doctor_counts_rules(run):
     done = run("doctor", "--rules")
     assert done.exit_code == 0
