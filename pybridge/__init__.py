@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .api.library import CLibrary, compile_library
     from .comparison import Blame, Check, Comparison, blame, check, compare
     from .errors import (
+        ArchiveError,
         ArgumentError,
         EngineUnavailable,
         EnzymeError,
@@ -41,10 +42,12 @@ if TYPE_CHECKING:
     from .frontend.tracing import trace
     from .functions import JuliaFunction, julia_function
     from .ir.program import Program
+    from .runtime.archives import load, save
     from .runtime.reading import parse
     from .runtime.transforms import Linearization
 
 __all__ = [
+    "ArchiveError",
     "ArgumentError",
     "Blame",
     "CLibrary",
@@ -79,7 +82,9 @@ __all__ = [
     "doctor",
     "export",
     "julia_function",
+    "load",
     "parse",
+    "save",
     "trace",
 ]
 
@@ -98,6 +103,8 @@ _PLACES = {
     "trace": "frontend.tracing",
     "JuliaFunction": "functions",
     "julia_function": "functions",
+    "load": "runtime.archives",
+    "save": "runtime.archives",
     "parse": "runtime.reading",
     "Program": "ir.program",
     "Linearization": "runtime.transforms",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 
 
@@ -63,6 +64,17 @@ class ProgramVersionError(ProgramSyntaxError):
 
 class ProgramTypeError(PyBridgeError, TypeError):
     """A Program that parses but is ill-typed."""
+
+
+class ArchiveError(PyBridgeError, ValueError):
+    """A file that is no archive of a Program, is damaged or of a newer pybridge; or what no archive can hold.
+
+    `path` is the file.
+    """
+
+    def __init__(self, message: str, *, path: str | os.PathLike[str] = ""):
+        super().__init__(message)
+        self.path = os.fspath(path)
 
 
 class JuliaNotFound(PyBridgeError):

@@ -98,6 +98,9 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "use_custom_vjp3": ("config:custom_vjp3", _ABSENT),
     "use_remat3": ("config:remat3", _ABSENT),
     "use_scan3": ("config:scan3", _ABSENT),
+    # Files: the classes of pytrees that people registered by jax.export
+    "node_writers": ("export._export:serialization_registry",),
+    "node_readers": ("export._export:deserialization_registry",),
     # Loops
     "scan_p": ("lax.control_flow.loops:scan_p",),
     "flat_trees": ("flattree", _ABSENT),
