@@ -11,6 +11,7 @@ module JaxprAD
 using InteractiveUtils: code_llvm
 using LinearAlgebra
 using Libdl
+using SHA: SHA
 
 # Rules and transforms are symbolic code, run once a Program: compile latency
 # matters, not their speed.
@@ -18,7 +19,7 @@ Base.Experimental.@optlevel 1
 
 export Program, parse_program, jvp, linearize, vjp, optimize, evaluate, typecheck
 export trace, select, while_loop, scan, linear_transpose, gradient, value_and_gradient, jacobian,
-    hessian, hvp, vmap, jit
+    hessian, hvp, vmap, jit, save, load
 
 # The layers, from below. What each may know of the others is in test/layers.jl,
 # which holds them to it.
@@ -212,6 +213,13 @@ include("tracing/control.jl")
 include("tracing/transforms.jl")
 include("tracing/vmap.jl")
 include("tracing/jit.jl")
+
+# Programs in files, and those of other languages as Julia functions.
+include("archive/trees.jl")
+include("archive/format.jl")
+include("archive/sizes.jl")
+include("archive/load.jl")
+include("archive/save.jl")
 
 # Requests and their answers, for other languages.
 include("serve/serve.jl")

@@ -34,6 +34,7 @@ const MAY_KNOW = [
         "codegen/kernels",
         "codegen/compile.jl", "functions"],
     "tracing" => ["ir", "interface.jl", "ad", "passes", "rules", "codegen/compile.jl"],
+    "archive" => ["ir", "rules", "tracing"],
     "serve" => ["ir", "interface.jl", "ffi", "ad", "passes", "rules", "codegen/generator",
         "codegen/nest", "codegen/compile.jl", "codegen/objects", "codegen/kernels",
         "codegen/explain.jl", "functions",

@@ -113,8 +113,10 @@ def _lengths(head: bytes, found: int) -> tuple[int, int]:
     *_, length, size = _HEAD.unpack_from(head)
     if found < size:
         raise ArchiveError(f"it is cut off after {found} of {size} bytes")
-    if found > size or length > size - _START:
+    if found > size:
         raise ArchiveError(f"it is damaged: it has {found} bytes, and {size} by its head")
+    if length > size - _START:
+        raise ArchiveError("it is damaged: its text is longer than it")
     return length, size
 
 

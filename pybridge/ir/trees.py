@@ -2,7 +2,7 @@
 
     tree  := "*" | null | {"known": value} | {"tuple": [tree...]} | {"list": [tree...]}
            | {"dict": [[key, tree]...]}
-           | {"record": name, "fields": [word...] | null, "data": base64, "parts": [tree...]}
+           | {"record": name, "fields": [word...] | null, "data": hexadecimal digits, "parts": [tree...]}
     value := an integer of 64 bits | true | false | a string
     key   := an integer of 64 bits | a string       all of one kind, ascending
 
@@ -11,8 +11,6 @@ Both languages write the same tree as the same text, and read no other text of i
 
 from __future__ import annotations
 
-import base64
-import binascii
 import itertools
 import json
 from collections.abc import Sequence
@@ -112,7 +110,7 @@ def _form(tree: Tree) -> Any:
             return {"dict": [list(pair) for pair in zip(keys, inner, strict=True)]}
         case Record(name=name, fields=fields, data=data):
             names = None if fields is None else list(fields)
-            return {"record": name, "fields": names, "data": base64.b64encode(data).decode(), "parts": inner}
+            return {"record": name, "fields": names, "data": data.hex(), "parts": inner}
 
 
 def from_text(text: str) -> Signature | None:
@@ -173,12 +171,8 @@ def _tree(form: Any, depth: int) -> Tree:
 def _record(name: str, fields: Any, data: str, inner: tuple[Tree, ...]) -> Record:
     if fields is not None and (len(fields) != len(inner) or not all(isinstance(f, str) for f in fields)):
         raise ValueError
-    try:
-        content = base64.b64decode(data, validate=True)
-    except binascii.Error:
-        raise ValueError from None
     names = None if fields is None else tuple(map(checked_string, fields))
-    return Record(checked_string(name), names, content, inner)
+    return Record(checked_string(name), names, bytes.fromhex(data), inner)
 
 
 def _word(value: Any) -> int | bool | str:

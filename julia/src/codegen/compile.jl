@@ -41,11 +41,11 @@ Native code for a Program. Throws `UnsupportedPrimitive` where a primitive has n
 `ProgramTypeError` for symbolic dimensions."""
 function compile(p::Program)
     definitions, workspace = kernel_code(p)
-    Kernel(load(definitions), workspace, Expr(:block, definitions...))
+    Kernel(load_code(definitions), workspace, Expr(:block, definitions...))
 end
 
 "Machine code of a kernel's functions; a pointer to the last, the kernel itself."
-function load(definitions)
+function load_code(definitions)
     foreach(d -> define(d, !holds_loop(d)), definitions[1:end-1])
     f = define(definitions[end], false)
     Core.eval(Kernels, :(@cfunction($f, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))

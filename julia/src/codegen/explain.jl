@@ -29,7 +29,7 @@ function explain(p::Program)
         timed!(times, name, name === :lower ? q -> lower(q; notes = notes) : stage, x)
     end
     definitions, workspace = kernel_code(run_stage, p)
-    timed!(times, :machine_code, load, definitions;
+    timed!(times, :machine_code, load_code, definitions;
         remark = _ -> counted(length(definitions), "function"))
     sprint() do io
         println(io, p.name, ": ", amount(workspace), " of workspace, compiled in ",

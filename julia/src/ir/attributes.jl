@@ -1,8 +1,17 @@
 # What kind of value each attribute has, by its name: shape rules and evaluation rely on it. That a
 # value of the kind fits is for the shape rules to say.
 
+"A large constant with its data: the attribute `ref`, where these are at hand."
+struct StoredArray
+    ref::Symbol
+    data::Array
+end
+Base.:(==)(a::StoredArray, b::StoredArray) = a.ref === b.ref
+Base.hash(a::StoredArray, h::UInt) = hash(a.ref, h)
+
 isflag(v) = v isa Bool
 isword(v) = v isa Symbol
+isreference(v) = v isa Union{Symbol,StoredArray}
 isbody(v) = v isa Program
 iscount(v) = v isa Integer && !(v isa Bool)
 issize(v) = v isa DimExpr || iscount(v)
@@ -19,7 +28,8 @@ const ATTRIBUTE_KINDS = Dict{Symbol,Function}(
         iscount => "method y exponent_bits mantissa_bits axis num_keys size feature_groups
             batch_groups unroll cond_consts body_consts",
         issize => "dim k length",
-        isword => "dtype ref mode fft_type select",
+        isreference => "ref",
+        isword => "dtype mode fft_type select",
         isbody => "body cond call solve matvec",
         islist(iscount) => "dims perm interior strides axes offset_dims collapsed_slice_dims
             start_index_map operand_batching_dims start_indices_batching_dims update_window_dims

@@ -112,6 +112,7 @@ function write_value(io, list::AbstractVector, level)
     end
     print(io, "]")
 end
+write_value(io, s::StoredArray, level) = write_value(io, s.ref, level)
 function write_value(io, s::Union{Symbol,AbstractString}, level)
     word = String(s)
     bare =

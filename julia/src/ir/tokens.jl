@@ -137,3 +137,10 @@ function syntax_error(text::String, offset::Int, message)
             )
         ) + 1)
 end
+
+"The first line of a text, and the rest."
+function split_line(text)
+    newline = findfirst(==('\n'), text)
+    newline === nothing ? (text, "") :
+    (SubString(text, 1, prevind(text, newline)), SubString(text, nextind(text, newline)))
+end

@@ -36,8 +36,8 @@ required_attributes(::Constant) = ()
 declared_attributes(::Constant, attrs, types) = merge(attrs, Attributes(:type => types[1]))
 
 """
-The arrays behind constants given by `ref`, in Julia's order of dimensions; whoever evaluates a
-Program puts them here."""
+The arrays behind constants whose `ref` is a hash alone, in Julia's order of dimensions; whoever
+evaluates a Program puts them here."""
 const CONSTANTS = Dict{String,Array}()
 
 function infer(op::Constant, types, attrs)
@@ -54,15 +54,20 @@ function infer(op::Constant, types, attrs)
 end
 
 function evaluate(::Constant, x, attrs, types)
-    haskey(attrs, :value) || return [stored_constant(String(attrs[:ref]), types[1])]
+    # what the caller gets of it may be written to
+    haskey(attrs, :value) || return [copy(stored_constant(attrs[:ref], types[1]))]
     T, numbers = types[1].dtype, attrs[:value]
     values = iscomplex(T) ? T.(numbers[1:2:end], numbers[2:2:end]) : T.(numbers)
     [reshape(convert(Vector{T}, values), julia_size(types[1]))]
 end
 
-function stored_constant(ref, type)
-    haskey(CONSTANTS, ref) || throw(ProgramTypeError("the data of the constant $ref are missing"))
-    stored = CONSTANTS[ref]
+function stored_constant(ref::Symbol, type)
+    haskey(CONSTANTS, String(ref)) ||
+        throw(ProgramTypeError("the data of the constant $ref are missing"))
+    stored_constant(StoredArray(ref, CONSTANTS[String(ref)]), type)
+end
+function stored_constant(s::StoredArray, type)
+    ref, stored = s.ref, s.data
     eltype(stored) === type.dtype && size(stored) == julia_size(type) ||
         throw(ProgramTypeError("the data of the constant $ref are not a $(type_text(type))"))
     stored

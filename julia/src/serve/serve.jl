@@ -39,12 +39,6 @@ function serve(message::AbstractString)
     end
 end
 
-function split_line(text)
-    newline = findfirst(==('\n'), text)
-    newline === nothing ? (text, "") :
-    (SubString(text, 1, prevind(text, newline)), SubString(text, nextind(text, newline)))
-end
-
 function failure(e, trace)
     kind = string(nameof(typeof(e)))
     string("error\n", kind, "\n", sprint(showerror, e), "\n-----\n",

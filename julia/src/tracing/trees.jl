@@ -11,8 +11,13 @@ struct StaticValue{T} <: Structure
     value::T
 end
 struct Container{T<:Tuple} <: Structure
-    type::Any               # Tuple, Array, a type of named tuple or of struct
+    type::Any               # Tuple, Array, a type of named tuple or of struct, keys
     parts::T
+end
+
+"The container's `type` of a dictionary, which has no order of its own."
+struct DictionaryKeys{T<:Tuple}
+    keys::T
 end
 
 const PlainNumber = Union{AbstractFloat,Complex{<:AbstractFloat},TracedNumber}
@@ -32,6 +37,11 @@ flatten!(leaves, x::AbstractArray) =
 flatten!(leaves, x::Tuple) = Container(Tuple, map(v -> flatten!(leaves, v), x))
 flatten!(leaves, x::NamedTuple{names}) where {names} =
     Container(NamedTuple{names}, map(v -> flatten!(leaves, v), Tuple(x)))
+function flatten!(leaves, x::AbstractDict)
+    any(hasleaves, values(x)) || return StaticValue(x)
+    keys_in_order = Tuple(sort!(collect(keys(x)); by = repr))
+    Container(DictionaryKeys(keys_in_order), map(k -> flatten!(leaves, x[k]), keys_in_order))
+end
 flatten!(leaves, x::Union{Integer,Function,Type,Symbol,AbstractString,Nothing}) = StaticValue(x)
 function flatten!(leaves, x::T) where {T}
     isstructtype(T) && fieldcount(T) > 0 && any(k -> hasleaves(getfield(x, k)), 1:fieldcount(T)) ||
@@ -65,6 +75,7 @@ end
 made(::Type{Tuple}, parts) = Tuple(parts)
 made(::Type{Array}, parts) = [parts...]
 made(T::Type{<:NamedTuple}, parts) = T(Tuple(parts))
+made(d::DictionaryKeys, parts) = Dict(zip(d.keys, parts))
 made(T, parts) = T(parts...)
 
 "The type in a Program of a leaf."

@@ -158,10 +158,11 @@ end
 # Small constants stand in the code, large ones in memory that the caller keeps alive.
 function emit_step!(op::Constant, s::Frame, e)
     v = e.outputs[1]
+    if haskey(e.attrs, :ref)
+        data = pointer(stored_constant(e[:ref], aval(v)))
+        return s.storages[v] = Memory(local!(s.generator, Ptr{dtype(v)}, data), aval(v), false)
+    end
     values = vec(evaluate(op, Any[], e.attrs, [aval(v)])[1])
-    haskey(e.attrs, :ref) &&
-        return s.storages[v] = Memory(local!(s.generator, Ptr{dtype(v)}, pointer(values)),
-            aval(v), false)
     isscalar(v) && return define!(s, v, values[1])
     m = memory!(s, v)
     for (k, value) in enumerate(values)
