@@ -85,5 +85,9 @@ tree_of(::Type{Array}, trees) = GroupTree(:list, trees)
 tree_of(::Type{<:NamedTuple{names}}, trees) where {names} =
     KeyedTree(sort!(Any[map(String, names)...]), trees)
 tree_of(d::DictionaryKeys, trees) = KeyedTree(sort!(Any[map(plain_key, d.keys)...]), trees)
-tree_of(T, trees) =
-    RecordTree(String(nameof(T)), String[map(String, fieldnames(T))...], "", trees)
+# A struct is to Python a named tuple; what JAX keeps of these is the list of their fields.
+function tree_of(T, trees)
+    fields = String[map(String, fieldnames(T))...]
+    data = bytes2hex(Vector{UInt8}(string("[", join(map(json_string, fields), ", "), "]")))
+    RecordTree(String(nameof(T)), fields, data, trees)
+end
