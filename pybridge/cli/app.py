@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,10 +16,11 @@ from rich.panel import Panel
 from rich.text import Text
 
 from ..errors import PyBridgeError, UnknownOption
-from .examples import Example, example_of, numbers, words
+from .examples import Example, example_of, numbers, program_of, words
+from .showing import Derivative, derivatives, execution, keep, plan_of
 
 if TYPE_CHECKING:
-    from ..ir.program import Program
+    pass
 
 app = typer.Typer(
     help="The bridge between JAX and Julia's automatic differentiation.",
@@ -50,15 +50,6 @@ StaticArgnames = Annotated[
     str | None, typer.Option("--static-argnames", help="Names, with commas between, of such arguments.")
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
-
-class Derivative(StrEnum):
-    """The derivative Programs that `show` knows."""
-
-    vjp = "vjp"
-    jvp = "jvp"
-    linearize = "linearize"
-    grad = "grad"
 
 
 def _version(wanted: bool) -> None:
@@ -146,7 +137,7 @@ def cache(
 
 @app.command(context_settings=_NUMBERS_TOO)
 def show(
-    function: Function,
+    function: Annotated[str, typer.Argument(metavar="FUNCTION|ARCHIVE", show_default=False)],
     arguments: Arguments = None,
     derivative: Annotated[Derivative | None, typer.Option(help="Of this, not of the function.")] = None,
     optimize: Annotated[bool, typer.Option("--optimize", help="With fewer equations.")] = False,
@@ -154,21 +145,25 @@ def show(
     plan: Annotated[
         bool, typer.Option("--plan", help="Not the Program, but what the compiler makes of it.")
     ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write an archive instead of printing.")
+    ] = None,
     static_argnums: StaticArgnums = None,
     static_argnames: StaticArgnames = None,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """Print a function's Program, or that of a derivative: `grad` are the two that `jax.grad` runs."""
-    with (
-        _errors(debug),
-        example_of(function, arguments, seed, static_argnums, static_argnames, symbolic=True) as example,
-    ):
-        for made in _derivatives(example.program(), derivative):
-            shown = made.optimize() if optimize else made
-            typer.echo(_plan(shown) if plan else str(shown), nl=False)
+    """Print the Program of a function or archive, or of a derivative: `grad` are the two `jax.grad` runs."""
+    with _errors(debug), program_of(function, arguments, seed, static_argnums, static_argnames) as program:
+        made = [p.optimize() if optimize else p for p in derivatives(program, derivative)]
+        if output is not None:
+            _check_folder(output)
+            keep(output, made, explain or plan)
+            return
+        for shown in made:
+            typer.echo(plan_of(shown) if plan else str(shown), nl=False)
             if explain:
-                typer.echo(f"# {_execution(shown)}")
+                typer.echo(f"# {execution(shown)}")
 
 
 @app.command(context_settings=_NUMBERS_TOO)
@@ -407,41 +402,6 @@ def _show_rules() -> None:
             f"{count.name}: {count.transpose} transpose rules over {count.jvp} JVP rules, {count.share:.0%}"
         )
     typer.echo(f"The paper on JAX's reverse mode by transposition: about {PAPER:.0%}")
-
-
-def _derivatives(program: Program, derivative: Derivative | None) -> list[Program]:
-    match derivative:
-        case Derivative.vjp:
-            return [program.vjp()]
-        case Derivative.jvp:
-            return [program.jvp()]
-        case Derivative.linearize:
-            split = program.linearize()
-            return [split.known, split.linear]
-        case Derivative.grad:
-            from ..runtime import julia_call
-
-            active = tuple(i for i, type in enumerate(program.input_types) if type.inexact)
-            halves = julia_call.split(program, active, True)
-            tangents = range(len(halves.residuals), len(halves.linear.inputs))
-            return [halves.known, halves.linear.transpose(linear=tangents, optimize=True)]
-        case None:
-            return [program]
-
-
-def _plan(program: Program) -> str:
-    from ..runtime.native import explain
-
-    return explain(program)
-
-
-def _execution(program: Program) -> str:
-    """How the Program runs on the CPU, as a comment of its text."""
-    from ..runtime.native import refusal
-
-    refused = refusal(program)
-    how = "as a native kernel" if refused is None else f"as XLA operations: {refused}"
-    return f"{program.name} runs {how}"
 
 
 @contextlib.contextmanager

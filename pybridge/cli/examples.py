@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..errors import UnknownOption
@@ -49,6 +50,20 @@ def example_of(
 
     with example_arguments(function, arguments or [], seed, symbolic) as (f, args):
         yield Example(f, args, static_options(argnums, argnames))
+
+
+@contextlib.contextmanager
+def program_of(function: str, arguments: list[str] | None, *options: Any) -> Iterator[Program]:
+    """The Program in the archive of that name, or that of a function as `example_of` has it."""
+    if ":" in function or not Path(function).is_file():
+        with example_of(function, arguments, *options, symbolic=True) as example:
+            yield example.program()
+        return
+    if arguments:
+        raise UnknownOption(f"{function} is an archive, whose Program takes no arguments to be made")
+    from ..runtime.archives import load
+
+    yield load(function)
 
 
 def static_options(argnums: str | None, argnames: str | None) -> Static:

@@ -335,3 +335,22 @@ def test_the_first_kernel_of_a_gradient_returns_nothing_twice_and_no_argument(ru
     known, _ = map(pb.parse, (f"pybridge 1{text}" for text in shown.split("pybridge 1")[1:]))
     assert len(set(known.outputs)) == len(known.outputs)
     assert not set(known.outputs) & set(known.inputs)
+
+
+def test_archives_are_written_and_shown(run, tmp_path):
+    file = str(tmp_path / "f.pybridge")
+    shown = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--derivative", "vjp").output
+    written = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "-o", file)
+    assert written.exit_code == 0 and written.output == ""
+    assert run("show", file, "--derivative", "vjp").output == shown
+    assert str(pb.load(file)) == run("show", file).output
+
+
+def test_what_no_archive_holds_and_what_is_none(run, tmp_path):
+    file = str(tmp_path / "f.pybridge")
+    for options in (["--plan"], ["--explain"], ["--derivative", "grad"]):
+        assert run("show", "functions.py:f", "f32[4,3]", "f32[3]", "-o", file, *options).exit_code == 2
+    Path(file).write_bytes(b"something")
+    refused = run("show", file)
+    assert refused.exit_code == 1 and "no archive" in refused.stderr
+    assert run("show", file, "f32[3]").exit_code == 2

@@ -1,0 +1,65 @@
+"""What `pybridge show` shows of a Program. What is needed for it is imported when it is."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UnknownOption
+
+if TYPE_CHECKING:
+    from ..ir.program import Program
+
+
+class Derivative(StrEnum):
+    """The derivative Programs that `show` knows."""
+
+    vjp = "vjp"
+    jvp = "jvp"
+    linearize = "linearize"
+    grad = "grad"
+
+
+def derivatives(program: Program, derivative: Derivative | None) -> list[Program]:
+    match derivative:
+        case Derivative.vjp:
+            return [program.vjp()]
+        case Derivative.jvp:
+            return [program.jvp()]
+        case Derivative.linearize:
+            split = program.linearize()
+            return [split.known, split.linear]
+        case Derivative.grad:
+            from ..runtime import julia_call
+
+            active = tuple(i for i, type in enumerate(program.input_types) if type.inexact)
+            halves = julia_call.split(program, active, True)
+            tangents = range(len(halves.residuals), len(halves.linear.inputs))
+            return [halves.known, halves.linear.transpose(linear=tangents, optimize=True)]
+        case None:
+            return [program]
+
+
+def plan_of(program: Program) -> str:
+    from ..runtime.native import explain
+
+    return explain(program)
+
+
+def execution(program: Program) -> str:
+    """How the Program runs on the CPU, as a comment of its text."""
+    from ..runtime.native import refusal
+
+    refused = refusal(program)
+    how = "as a native kernel" if refused is None else f"as XLA operations: {refused}"
+    return f"{program.name} runs {how}"
+
+
+def keep(path: Path, made: list[Program], more: bool) -> None:
+    """Writes the Program to an archive. more: whether what is no Program was asked for besides."""
+    if more or len(made) != 1:
+        raise UnknownOption("--output writes one Program: not with --explain, --plan, grad or linearize")
+    from ..runtime.archives import save
+
+    save(path, made[0])
