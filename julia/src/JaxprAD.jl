@@ -213,6 +213,9 @@ include("tracing/control.jl")
 include("tracing/transforms.jl")
 include("tracing/vmap.jl")
 include("tracing/jit.jl")
+include("tracing/globals.jl")
+include("tracing/in_32_bits.jl")
+include("tracing/described.jl")
 
 # Programs in files, and those of other languages as Julia functions.
 include("archive/trees.jl")

@@ -33,12 +33,13 @@ const MAY_KNOW = [
         "codegen/plan", "codegen/generator", "codegen/nest", "codegen/lower",
         "codegen/kernels",
         "codegen/compile.jl", "functions"],
-    "tracing" => ["ir", "interface.jl", "ad", "passes", "rules", "codegen/compile.jl"],
+    "tracing" => ["ir", "interface.jl", "ad", "passes", "rules", "codegen/compile.jl",
+        "functions"],
     "archive" => ["ir", "rules", "tracing"],
     "serve" => ["ir", "interface.jl", "ffi", "ad", "passes", "rules", "codegen/generator",
         "codegen/nest", "codegen/compile.jl", "codegen/objects", "codegen/kernels",
         "codegen/explain.jl", "functions",
-        "enzyme"],
+        "enzyme", "tracing"],
 ]
 
 """

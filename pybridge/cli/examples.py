@@ -56,7 +56,7 @@ def example_of(
 def program_of(function: str, arguments: list[str] | None, *options: Any) -> Iterator[Program]:
     """The Program in the archive of that name, or that of a function as `example_of` has it."""
     if ":" in function or not Path(function).is_file():
-        with example_of(function, arguments, *options, symbolic=True) as example:
+        with example_of(function, arguments, *options, True) as example:
             yield example.program()
         return
     if arguments:

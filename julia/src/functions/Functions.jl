@@ -8,7 +8,7 @@ Derivatives that the user does not give are an extension's, `JaxprADEnzymeExt`.
 """
 module Functions
 
-using LinearAlgebra: Transpose, transpose
+using LinearAlgebra: LinearAlgebra, Transpose, transpose
 using ..JaxprAD: Dim, JaxprADError, TensorType, dtype_name, dtype_named, isinexact, NAME_OF_DTYPE
 using ..FFI: FFI, Descriptor, FFICallFrame, EXECUTE_STAGE
 
@@ -19,6 +19,7 @@ include("calls.jl")
 include("derivatives.jl")
 include("sources.jl")
 include("describe.jl")
+include("self_contained.jl")
 include("runner.jl")
 include("handler.jl")
 

@@ -1,6 +1,8 @@
 # Where functions come from. Code and files are evaluated once for their content, each in
 # a module of its own.
 
+"The name of the file that code given as text is said to be from."
+const CODE_FILE = "source of julia_function"
 const MODULES = Dict{String,Module}()
 "Julia objects that Python handed over; kept as long as the process lives, since XLA may call them."
 const OBJECTS = Any[]
@@ -21,7 +23,7 @@ function home(kind::AbstractString, word::AbstractString, digest::AbstractString
         kind == "file" ?
         task_local_storage(() -> include_string(m, code, String(word)), :SOURCE_PATH,
             String(word)) :
-        include_string(m, code, "source of julia_function")
+        include_string(m, code, CODE_FILE)
         m
     end
 end

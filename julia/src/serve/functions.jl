@@ -3,6 +3,7 @@
 # | command | body | answer |
 # |---|---|---|
 # | `function_result` | a description | the tree of what the function returns, from one call on arguments of ones |
+# | `function_trace` | a description | `keep` where the answer depends on the description alone, else `-`; the tree of what the function returns; a line with the type and the bytes of each array that the Program takes before the arguments; an empty line and the Program |
 # | `function_make NAME` | a description | a runner's number, and its FFI handler's address (0 before Julia 1.9) |
 # | `function_run NUMBER IN,… OUT,…` | | runs it on the memory at these addresses |
 
@@ -32,3 +33,13 @@ function answer(::Val{:function_run}, body, arguments)
         addresses(arguments[3]))
     ""
 end
+
+function answer(::Val{:function_trace}, body, arguments)
+    d = read_description(body)
+    t = Base.invokelatest(trace, d)::DescribedTrace
+    head = [Functions.selfcontained(d) ? "keep" : "-"; Functions.tree_text(t.result);
+        map(captured_line, t.captured)]
+    string(join(head, '\n'), "\n\n", program_text(optimize(t.program)))
+end
+captured_line(x::Array) =
+    string(type_text(leaf_type(x)), " ", bytes2hex(reinterpret(UInt8, vec(x))))

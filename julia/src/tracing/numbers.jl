@@ -275,6 +275,7 @@ end
 `condition ? a : b` where the condition may be traced: both are computed. With arrays, element by
 element (`select.(x .> 0, x, 0)` does the same)."""
 select(condition::Bool, a, b) = condition ? a : b
+select(condition::Bool, a::Number, b::Number) = ((c, d) = promote(a, b); condition ? c : d)
 function select(condition::TracedBool, a::Number, b::Number)
     isknown(condition) && return select(condition.atom.value, a, b)
     S = traced_type(promote_type(plain_type(typeof(a)), plain_type(typeof(b))))

@@ -40,8 +40,12 @@ record(f, r::OpenTrace) = task_local_storage(() -> f(r), RECORDING, r)
     emit_here(op, operands, attributes) -> results
 
 Appends an equation to the innermost trace, with the user's line."""
-emit_here(@nospecialize(op::Primitive), operands, attrs::Attributes, r = open_recording()) =
-    (r.builder.source = user_line(backtrace(), r.lines); emit!(r.builder, op, operands, attrs))
+function emit_here(@nospecialize(op::Primitive), operands, attrs::Attributes, r = open_recording())
+    line = user_line(backtrace(), r.lines)
+    # after the user's code has returned, the last line is the one that it returned from
+    isempty(line) || (r.builder.source = line)
+    emit!(r.builder, op, operands, attrs)
+end
 emit_here(op::Symbol, operands::Atom...; attrs...) =
     only_one(emit_here(primitive(op), Atom[operands...], as_attributes(values(attrs))))
 

@@ -5,6 +5,8 @@ const OWN_SOURCES = dirname(@__DIR__)
 "Whether a frame of a stack is of code outside of JaxprAD, Julia and its standard library."
 function isuser(frame)
     file = string(frame.file)
+    # Base's files, and code without a file, begin with a dot
+    basename(file) == Functions.CODE_FILE && return true
     !frame.from_c && frame.line > 0 && !startswith(file, OWN_SOURCES) && !startswith(file, "./") &&
         !occursin("/stdlib/v", file) && !(file in ("none", "boot.jl", "client.jl", "loading.jl"))
 end
@@ -26,9 +28,14 @@ function user_line(trace = backtrace(), known = Dict{Any,String}())
         source = get!(known, address) do
             frames = StackTraces.lookup(address)
             k = findfirst(isuser, frames)
-            k === nothing ? "" : position(frames[k])
+            k !== nothing ? position(frames[k]) : any(isrequest, frames) ? REQUEST : ""
         end
+        source == REQUEST && return ""
         isempty(source) || return source
     end
     ""
 end
+
+# Whoever calls `serve` has no line in the code that is traced for them.
+const REQUEST = "serve"
+isrequest(frame) = frame.func === :serve && startswith(string(frame.file), OWN_SOURCES)
