@@ -94,6 +94,18 @@ class JuliaError(PyBridgeError):
         self.stacktrace = stacktrace
 
 
+class JuliaTracingError(JuliaError, TracingError):
+    """A Julia function that cannot be traced to a Program, for `julia_function(..., engine="transpose")`.
+
+    `kind` says what its code does: `TracedControlFlow`, `TracedConversion`, `EscapedTracer`, `GlobalChanged`,
+    or `TracingFailed` for all else. `source` is the line, `model.jl:12 (step)`, where it is known.
+    """
+
+    def __init__(self, message: str, *, kind: str = "", stacktrace: str = "", source: str = ""):
+        super().__init__(message, kind=kind, stacktrace=stacktrace)
+        self.source = source
+
+
 class LibraryError(PyBridgeError):
     """No library for C can be made: there is no linker, or the code cannot be in a file."""
 

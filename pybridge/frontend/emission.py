@@ -21,7 +21,7 @@ from ..ir.program import Equation, Program, Structure
 from ..ir.schema import OPERATIONS
 from ..ir.types import Atom, Literal, SymDim, TensorType, Var
 from . import keys
-from .adapter import devices, next_objects
+from .adapter import devices, next_objects, source
 from .dimensions import Dimensions
 from .primitives import SPECS
 
@@ -31,14 +31,17 @@ Arrays = tuple[Any, ...]
 def to_jax(
     program: Program,
     after: Callable[[Any], Any] | None = None,
+    *,
     portable: bool = False,
     sizes: Iterable[tuple[str, Any]] = (),
+    at_sources: bool = False,
 ) -> Callable[..., Arrays]:
     """A function of one array for each input of the Program; it returns a tuple, one array for each output.
 
     after: applied to every result of every equation, those of nested Programs included.
     portable: without calls of a platform's library, where `frontend.portable` can do without.
     sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
+    at_sources: JAX is told that operations come from the lines of the equations, and not from the caller's.
 
     Raises UnsupportedPrimitive here, before anything runs, for an operation that is not in the table. The
     function raises ArgumentError for arguments that do not fit, ProgramTypeError for a Program whose
@@ -50,7 +53,7 @@ def to_jax(
         arrays = _arguments(program, args)
         dims = Dimensions(program.input_types, [x.shape for x in arrays], sizes)
         axes = devices.varying_together(arrays)
-        context = _Context(dims, program.rules, axes, after=after, portable=portable)
+        context = _Context(dims, program.rules, axes, after=after, portable=portable, at_sources=at_sources)
         with next_objects.avoided():
             return _evaluate(program, arrays, context)
 
@@ -167,7 +170,7 @@ class _Context:
     axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
     it may be what a loop begins with, or the result of one branch of two.
     depth: how many checkpoints are around.
-    after, portable: of `to_jax`.
+    after, portable, at_sources: of `to_jax`.
     """
 
     dims: Dimensions
@@ -176,6 +179,7 @@ class _Context:
     depth: int = 0
     after: Callable[[Any], Any] | None = None
     portable: bool = False
+    at_sources: bool = False
 
     def spread(self, x: Any) -> Any:
         return devices.varying_over(x, self.axes)
@@ -199,12 +203,18 @@ def _values(program: Program, args: Sequence[Any], context: _Context) -> list[An
         if any(True for _ in eq.bodies):
             given = zip(eq.inputs, operands, strict=True)
             operands = [context.spread(x) if isinstance(a, Literal) else x for a, x in given]
-        results = _equation(program, eq, operands, context)
+        results = _at_source(program, eq, operands, context)
         _check_results(eq, results, context.dims)
         if context.after is not None:
             results = list(map(context.after, results))
         values.extend(map(context.spread, results))
     return values
+
+
+def _at_source(program: Program, eq: Equation, operands: list[Any], context: _Context) -> Sequence[Any]:
+    if not context.at_sources:
+        return _equation(program, eq, operands, context)
+    return source.run_at(eq.source, lambda: _equation(program, eq, operands, context))
 
 
 def _equation(program: Program, eq: Equation, operands: list[Any], context: _Context) -> Sequence[Any]:

@@ -20,6 +20,7 @@ from .call import Call, Function
 from .compile import infer
 from .primitive import bind
 from .source import object_source, read_source
+from .traced import Traced, traced
 
 Result = Any | Callable[..., Any] | None
 
@@ -29,7 +30,7 @@ def julia_function(
     *,
     source: str | os.PathLike[str] | None = None,
     result: Result = None,
-    engine: str = "enzyme",
+    engine: Literal["enzyme", "transpose"] = "enzyme",
     jvp: str | None = None,
     vjp: str | None = None,
     inplace: bool = False,
@@ -41,15 +42,21 @@ def julia_function(
     source: a file (`model.jl`), Julia code, or the name of a package; without it Main is meant.
     result: what it returns, a tree of `jax.ShapeDtypeStruct`; or a function that gives this tree for the
         arguments' shapes and dtypes; or None, to learn it from one call on arguments of ones.
-    engine: what differentiates it, "enzyme", where the user's rules do not.
+    engine: "enzyme" calls Julia, and Enzyme.jl differentiates the function where the user's rules do not;
+        "transpose" traces it once, to operations of JAX, which then need no Julia.
     jvp, vjp: names of Julia functions in the same source: `jvp(arguments, tangents)` gives the result's
         tangent, `vjp(arguments, cotangent)` a tuple of the arguments' cotangents.
     inplace: the function writes its result into its first argument, `f!(out, x...)`.
     inputs: "view" shows matrices as lazy transposes of JAX's memory, read-only; "copy" gives plain Arrays,
         copies that may be written to; "auto" takes the first that the function has a method for.
     """
-    if engine != "enzyme":
-        raise UnknownOption(f"julia_function has the engine 'enzyme', not {engine!r}")
+    if engine not in ("enzyme", "transpose"):
+        raise UnknownOption(f"julia_function has the engines 'enzyme' and 'transpose', not {engine!r}")
+    if engine == "transpose" and (jvp or vjp):
+        raise ArgumentError(
+            "engine='transpose' takes no rules: JAX differentiates what Julia computes; "
+            "engine='enzyme' takes them, and so do jax.custom_jvp and jax.custom_vjp"
+        )
     if inputs not in ("auto", "view", "copy"):
         raise UnknownOption(f"inputs= is 'auto', 'view' or 'copy', not {inputs!r}")
     if inplace and result is None:
@@ -62,7 +69,7 @@ def julia_function(
         raise ArgumentError("source= goes with the name of a function, not with a Julia object")
     else:
         name, place = object_source(function)
-    return JuliaFunction(Function("_".join(name.split()), place, jvp, vjp, inplace, inputs), result)
+    return JuliaFunction(Function("_".join(name.split()), place, jvp, vjp, inplace, inputs), result, engine)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +78,22 @@ class JuliaFunction:
 
     function: Function
     result: Result
+    engine: Literal["enzyme", "transpose"] = "enzyme"
 
     def __call__(self, *arguments: Any) -> Any:
-        julia.check_process()
         arrays = jax.tree.map(_array, arguments)
         types = trees.types_of(arrays)
+        leaves = jax.tree.leaves(arrays)
+        if self.engine == "transpose":
+            operations, outline = self._traced(types)
+            return jax.tree.unflatten(outline, operations.run(*leaves))
+        julia.check_process()
         call, outline = self._call(trees.text(types), types)
-        results = bind(call, *jax.tree.leaves(arrays))
-        return jax.tree.unflatten(outline, results)
+        return jax.tree.unflatten(outline, bind(call, *leaves))
 
     def __repr__(self) -> str:
-        return f"julia_function({self.function.name!r}, source={self.function.source.kind!r})"
+        f = self.function
+        return f"julia_function({f.name!r}, source={f.source.kind!r}, engine={self.engine!r})"
 
     @property
     def __name__(self) -> str:
@@ -94,13 +106,20 @@ class JuliaFunction:
                 f"{self.function.name} is an object in this process's Julia, which no other process has: "
                 "write julia_function with its name and source="
             )
-        return JuliaFunction, (self.function, self.result)
+        return JuliaFunction, (self.function, self.result, self.engine)
 
     def __copy__(self) -> JuliaFunction:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JuliaFunction:
         return self
+
+    def _traced(self, types: Any) -> tuple[Traced, Any]:
+        promised = None if self.result is None else self._promised(types)
+        found = traced(
+            self.function, trees.text(types), None if self.result is None else trees.text(promised)
+        )
+        return found, jax.tree.structure(found.result if self.result is None else promised)
 
     def _call(self, text: str, types: Any) -> tuple[Call, Any]:
         inferred = self.result is None

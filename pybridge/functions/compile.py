@@ -41,7 +41,7 @@ class Made:
 def make(call: Call) -> Made:
     name = _target(call)
     doing = f"compiling the Julia function {call.function.name}"
-    answer = _ask("function_make", call.description, name, doing=doing)
+    answer = ask("function_make", call.description, name, doing=doing)
     number, handler = (int(word) for word in answer.split())
     if not handler:
         return Made(number, None)
@@ -54,10 +54,11 @@ def infer(function: Function, arguments: str) -> str:
     """The tree of what the function returns, by one call on ones."""
     body = "\n".join([*describe(function, arguments), "narrows 1"]) + "\n\n" + function.source.code
     doing = f"calling the Julia function {function.name} for the types of its results"
-    return _ask("function_result", body, doing=doing)
+    return ask("function_result", body, doing=doing)
 
 
-def _ask(command: str, body: str, *arguments: str, doing: str) -> str:
+def ask(command: str, body: str, *arguments: str, doing: str) -> str:
+    """Julia's answer about a described function; its exceptions come out as pybridge's."""
     try:
         return julia.request(command, body, arguments=arguments, doing=doing)
     except errors.JuliaError as failure:

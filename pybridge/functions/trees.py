@@ -32,6 +32,8 @@ def _type(leaf: Any) -> TensorType:
     name = dtype_name(leaf.dtype)
     if name is None:
         raise ArgumentError(f"arrays of {leaf.dtype} cannot go to Julia")
+    if not all(isinstance(n, int) for n in leaf.shape):
+        raise ArgumentError(f"Julia functions take arrays of known sizes, not of shape {leaf.shape}")
     return TensorType(name, tuple(leaf.shape))
 
 

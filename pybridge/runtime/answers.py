@@ -36,6 +36,23 @@ def answer(command: str, words: Sequence[str], program: str, request: Callable[[
     return made
 
 
+def answer_where_lasting(
+    command: str, body: str, request: Callable[[], str], lasting: Callable[[str], bool]
+) -> str:
+    """What `request` returns, kept for other processes if by `lasting` it depends on `body` alone."""
+    store = cache.default()
+    if store is None:
+        return request()
+    place = key("answer", command, body)
+    known = store.read(place)
+    if known is not None:
+        return known.decode()
+    made = request()
+    if lasting(made):
+        store.write(place, made.encode())
+    return made
+
+
 def _decoded(text: str) -> str:
     outcome, _, rest = text.partition("\n")
     if outcome == "ok":
