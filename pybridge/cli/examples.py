@@ -53,10 +53,12 @@ def example_of(
 
 
 @contextlib.contextmanager
-def program_of(function: str, arguments: list[str] | None, *options: Any) -> Iterator[Program]:
+def program_of(
+    function: str, arguments: list[str] | None, seed: int, argnums: str | None, argnames: str | None
+) -> Iterator[Program]:
     """The Program in the archive of that name, or that of a function as `example_of` has it."""
     if ":" in function or not Path(function).is_file():
-        with example_of(function, arguments, *options, True) as example:
+        with example_of(function, arguments, seed, argnums, argnames, symbolic=True) as example:
             yield example.program()
         return
     if arguments:
