@@ -58,6 +58,7 @@ function Base.getindex(x::TracedArray, I...)
         found !== nothing && x.width == slice_width(x) &&
             return slice_of_atom(x, atom_in(recording(), found[1], x.recording))
     end
+    isempty(x.pieces) || !is_small_part(J) || return small_part(x, J)
     y, d = x, 1
     y = any(j -> j isa AbstractRange, J) ? ranges_of(x, J) : x
     for j in J
@@ -73,6 +74,24 @@ function Base.getindex(x::TracedArray, I...)
     n = index_size(J)
     isempty(n) ? only_element(y) : reshape(y, n)
 end
+# Of a row of a few elements, `x[k, :]`, and its like each element is a piece.
+const MOST_ELEMENTS = 16
+is_small_part(J) =
+    all(j -> j isa Int || j isa AbstractUnitRange{Int}, J) && prod(map(length, J)) <= MOST_ELEMENTS
+places_of(x, J) = vec(LinearIndices(x)[map(j -> j isa Int ? (j:j) : j, J)...])
+function small_part(x, J)
+    y = filled_array(zero(eltype(x)), index_size(J))
+    foreach((k, i) -> y.pieces[k] = atom_here(element_of(x, i)), 1:length(y), places_of(x, J))
+    y
+end
+function write_small_part!(x, v, J)
+    values = values_for(x, v, (prod(map(length, J)),))
+    for (k, i) in enumerate(places_of(x, J))
+        write_piece!(x, i, atom_in(x.recording, values[k]), 1)
+    end
+    x
+end
+
 # A slice along the last dimension: `x[:, k]`.
 is_last_slice(x, J) =
     length(J) == ndims(x) > 1 && J[end] isa Int && all(d -> J[d] == axes(x, d), 1:ndims(x)-1)
@@ -170,6 +189,7 @@ function Base.setindex!(x::TracedArray, v, I...)
     is_last_slice(x, J) && length(x) > 0 && return write_piece!(x, slice_start(x, J),
         v isa Number ? atom_in(x.recording, eltype(x)(v)) :
         atom_here(values_for(x, v, size(x)[1:end-1])), slice_width(x))
+    is_small_part(J) && return write_small_part!(x, v, J)
     if all(j -> j isa Int || j isa TracedIndex || j isa AbstractUnitRange, J)
         write_window!(x, v, J)
     else

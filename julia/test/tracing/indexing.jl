@@ -70,3 +70,20 @@ end
     @test occursin("similar(x)", message_of(JaxprAD.TracedConversion,
         () -> trace(x -> (y = zeros(4); y[1] = x[1]; y), x)))
 end
+
+"Fills an array by rows, each from the one before."
+function rows(x, n)
+    path = zeros(eltype(x), n, length(x))
+    path[1, :] = x
+    for k in 2:n
+        path[k, :] .= path[k-1, :] .+ 0.1 .* [path[k-1, 2], -path[k-1, 1]]
+        path[k, 2:2] .*= 0.9
+    end
+    path
+end
+@testset "loops over rows of a few elements are loops" begin
+    x = [1.0, 0.5]
+    @test agrees(x -> rows(x, 6), x) && agrees(x -> rows(x, 40)[[3, 39], :], x)
+    lengths = [JaxprAD.count_equations(trace(rows, x, n).program) for n in (100, 200)]
+    @test lengths[1] == lengths[2] < 120
+end
