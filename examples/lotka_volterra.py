@@ -1,8 +1,11 @@
-"""A simulator in plain Julia, its parameters fitted by optax with gradients by Enzyme.jl.
+"""A simulator in plain Julia, its parameters fitted by optax.
 
-python examples/lotka_volterra.py      (needs Enzyme.jl, and optax)
+python examples/lotka_volterra.py               gradients by Enzyme.jl, which calls Julia (and optax)
+python examples/lotka_volterra.py transpose     the simulator traced to operations of JAX: any Julia will do,
+                                                and its loss is exported for CPU and TPU, with no Julia in it
 """
 
+import sys
 from pathlib import Path
 
 import jax
@@ -16,23 +19,28 @@ START = (10.0, 5.0)
 TIMES = 150
 
 
-def simulator():
+def simulator(engine: str = "enzyme"):
     return pb.julia_function(
         "simulate!",
         source=Path(__file__).parent / "julia" / "lotka_volterra.jl",
         result=jax.ShapeDtypeStruct((TIMES, 2), jnp.float64),
         inplace=True,
+        engine=engine,
     )
 
 
-def fit(steps: int = 800):
-    """The fitted parameters, and the loss at the beginning and at the end."""
-    simulate = simulator()
+def loss_of(engine: str = "enzyme"):
+    """The loss of the parameters' logarithms."""
+    simulate = simulator(engine)
     observed = jnp.log(simulate(START, TRUE))
+    return lambda logarithms: jnp.mean(
+        (jnp.log(simulate(START, jax.tree.map(jnp.exp, logarithms))) - observed) ** 2
+    )
 
-    def loss(logarithms):
-        return jnp.mean((jnp.log(simulate(START, jax.tree.map(jnp.exp, logarithms))) - observed) ** 2)
 
+def fit(steps: int = 800, engine: str = "enzyme"):
+    """The fitted parameters, and the loss at the beginning and at the end."""
+    loss = loss_of(engine)
     optimizer = optax.adam(0.02)
     guess = {"alpha": jnp.log(0.9), "beta": jnp.log(0.5), "delta": jnp.log(0.12), "gamma": jnp.log(0.5)}
 
@@ -47,9 +55,23 @@ def fit(steps: int = 800):
     return jax.tree.map(jnp.exp, parameters), losses[0], losses[-1]
 
 
+def exported(platforms=("cpu", "tpu")):
+    """The loss and its gradient, by the logarithms of alpha, beta, delta and gamma, as StableHLO."""
+    loss = loss_of("transpose")
+
+    def value_and_gradient(*logarithms):
+        return jax.value_and_grad(lambda p: loss(dict(zip(TRUE, p, strict=True))))(logarithms)
+
+    return pb.export(value_and_gradient, platforms)(*(jax.ShapeDtypeStruct((), jnp.float64),) * len(TRUE))
+
+
 if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
-    found, first, last = fit()
+    engine = sys.argv[1] if len(sys.argv) > 1 else "enzyme"
+    found, first, last = fit(engine=engine)
     print(f"loss {first:.3f} -> {last:.2e}")
     for name, value in TRUE.items():
         print(f"{name:6s} {float(found[name]):.4f}   (true {value})")
+    if engine == "transpose":
+        module = exported()
+        print(f"exported for {' and '.join(module.platforms)}: {len(module.serialize())} bytes")

@@ -10,8 +10,8 @@ end
 "Fills `path`, one row for each time, from the start `u0`."
 function simulate!(path, u0, p)
     h = 0.1
-    u, v = [u0[1], u0[2]], zeros(2)
-    k1, k2, k3, k4 = zeros(2), zeros(2), zeros(2), zeros(2)
+    u = [u0[1], u0[2]]
+    v, k1, k2, k3, k4 = (similar(u) for _ in 1:5)
     for n in 1:size(path, 1)
         path[n, 1], path[n, 2] = u[1], u[2]
         rates!(k1, u, p)

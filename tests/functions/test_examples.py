@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -27,13 +30,50 @@ def example(name):
     return module
 
 
-@pytest.mark.enzyme
-def test_a_simulator_fitted_by_optax(enzyme):
-    lotka_volterra = example("lotka_volterra")
-    found, first, last = lotka_volterra.fit()
+def check_fit(lotka_volterra, engine: str):
+    found, first, last = lotka_volterra.fit(engine=engine)
     assert last < 1e-3 * first
     for name, value in lotka_volterra.TRUE.items():
         assert float(found[name]) == pytest.approx(value, rel=0.02)
+
+
+@pytest.mark.enzyme
+def test_a_simulator_fitted_by_optax(enzyme):
+    check_fit(example("lotka_volterra"), "enzyme")
+
+
+def test_a_traced_simulator_fitted_by_optax():
+    check_fit(example("lotka_volterra"), "transpose")
+
+
+def test_a_traced_simulator_runs_from_its_file_without_pybridge_and_julia(tmp_path):
+    lotka_volterra = example("lotka_volterra")
+    exported = lotka_volterra.exported(("cpu", "cuda", "tpu"))
+    assert exported.platforms == ("cpu", "cuda", "tpu")
+    assert "custom_call" not in exported.mlir_module()
+    paths = [tmp_path / name for name in ("loss.stablehlo", "inputs.npz", "outputs.npz")]
+    paths[0].write_bytes(exported.serialize())
+    logarithms = np.random.default_rng(8).uniform(-1.2, 0.2, 4)
+    np.savez(paths[1], *logarithms)
+    env = {k: v for k, v in os.environ.items() if "JULIA" not in k and k != "PYTHONPATH"}
+    reload = [sys.executable, str(EXAMPLES / "reload.py"), *map(str, paths)]
+    done = subprocess.run(
+        reload,
+        env=env | {"PATH": "/nowhere", "JAX_ENABLE_X64": "1"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    with np.load(paths[2]) as outputs:
+        given = [outputs[name] for name in outputs.files]
+    # by the simulator that Julia runs, and its central differences
+    called = lotka_volterra.loss_of("enzyme")
+    value = lambda v: called(dict(zip(lotka_volterra.TRUE, v, strict=True)))  # noqa: E731
+    quotients = [(value(logarithms + h) - value(logarithms - h)) / 2e-5 for h in 1e-5 * np.eye(4)]
+    np.testing.assert_allclose(given[0], value(logarithms), rtol=1e-10)
+    np.testing.assert_allclose(given[1:], quotients, rtol=1e-5, atol=1e-7)
 
 
 def checked_draws(rule: bool):
