@@ -48,14 +48,14 @@ def write(path: Path_, program: Program, signature: Signature | None) -> None:
     Raises ArchiveError where data of its constants are not at hand, and OSError.
     """
     whole = expanded(program)
-    types = _constant_types(whole)
-    if missing := types.keys() - whole.constants.keys():
-        raise ArchiveError(
-            f"{os.fspath(path)}: the data of the constant {min(missing)} are not at hand: give them to "
-            "`pb.parse`, or parse what `to_text` writes",
-            path=path,
-        )
-    text = f"{trees.to_text(signature)}\n{whole}".encode()
+    with _naming(path):
+        types = _constant_types(whole)
+        if missing := types.keys() - whole.constants.keys():
+            raise ArchiveError(
+                f"the data of the constant {min(missing)} are not at hand: give them to `pb.parse`, or parse "
+                "what `to_text` writes"
+            )
+        text = f"{trees.to_text(signature)}\n{whole}".encode()
     places, size = _places(types, len(text))
     head = _HEAD.pack(MARK, VERSION, NEEDS, len(text), size)
     with _replaced(Path(path)) as unfinished, unfinished.open("xb") as file:
@@ -81,8 +81,15 @@ def _replaced(path: Path) -> Iterator[Path]:
 
 def read(path: Path_) -> tuple[Program, Signature | None]:
     """Raises ArchiveError for what is not a whole archive of a version that is known, and OSError."""
-    try:
+    with _naming(path):
         return _read(Path(path))
+
+
+@contextlib.contextmanager
+def _naming(path: Path_) -> Iterator[None]:
+    """Errors say which file they are about."""
+    try:
+        yield
     except PyBridgeError as e:
         raise ArchiveError(f"{os.fspath(path)}: {e}", path=path) from e
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ProgramSyntaxError
+from ..errors import ArchiveError, ProgramSyntaxError
 from .program import checked_string
 
 MAX_DEPTH = 100
@@ -82,6 +82,10 @@ def parts(tree: Tree) -> tuple[Tree, ...]:
     return tree.parts if isinstance(tree, Group | Keyed | Record) else ()
 
 
+def _depth(tree: Tree) -> int:
+    return 1 + max(map(_depth, parts(tree)), default=0)
+
+
 # Text
 
 
@@ -89,6 +93,8 @@ def to_text(signature: Signature | None) -> str:
     """One line; that of None is `null`: the Program takes and gives arrays in a row."""
     if signature is None:
         return "null"
+    if max(map(_depth, (*signature.arguments, signature.keywords, signature.result))) > MAX_DEPTH:
+        raise ArchiveError(f"arguments and results nest at most {MAX_DEPTH} deep in a file")
     form = {
         "arguments": list(map(_form, signature.arguments)),
         "keywords": _form(signature.keywords)["dict"],

@@ -171,3 +171,12 @@ def test_types_are_checked(tmp_path):
     archive.write(tmp_path / "f.pybridge", wrong, None)
     with pytest.raises(pb.ArchiveError, match=r"f\.pybridge: .*declares f32\[3\]"):
         pb.load(tmp_path / "f.pybridge")
+
+
+def test_structures_that_nest_too_deep(saved, tmp_path):
+    x = np.float32(2)
+    for _ in range(99):
+        x = [x]
+    assert saved(pb.trace(lambda x: x)(x)).call(x) == x
+    with pytest.raises(pb.ArchiveError, match=r"f\.pybridge: .*100 deep"):
+        pb.save(tmp_path / "f.pybridge", pb.trace(lambda x: x)([x]))

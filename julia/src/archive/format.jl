@@ -14,12 +14,25 @@ const ConstantTypes = Dict{String,TensorType}
 
 # ---- writing
 
-function write_archive(path::AbstractString, p::Program, signature)
+write_archive(path::AbstractString, p::Program, signature) =
+    naming(() -> write_contents(path, p, signature), path)
+"`f()`, whose errors say which file they are about."
+function naming(f, path)
+    try
+        f()
+    catch e
+        e isa EOFError && throw(ArchiveError("it is being written by another process", path))
+        e isa JaxprADError || rethrow()
+        throw(ArchiveError(sprint(showerror, e), path))
+    end
+end
+
+function write_contents(path, p::Program, signature)
     constants = Dict{String,StoredArray}()
     types = constant_types!(ConstantTypes(), constants, p)
     for ref in keys(types)
         haskey(constants, ref) ||
-            throw(ArchiveError("the data of the constant $ref are not at hand", path))
+            refuse("the data of the constant $ref are not at hand")
     end
     text = codeunits(string(signature_text(signature), "\n", program_text(p)))
     places, size = constant_places(types, length(text))
@@ -35,7 +48,7 @@ end
 "`f(io)` writes a new file beside `path`, which takes its place in the end."
 function replacing(f, path)
     place = ispath(path) ? realpath(path) : abspath(path)       # a link stays one
-    unfinished = string(place, ".", string(rand(UInt128); base = 16), ".part")
+    unfinished = tempname(dirname(place); cleanup = false)
     try
         open(f, unfinished, "w")
         Base.Filesystem.rename(unfinished, place)
@@ -56,15 +69,7 @@ archive_checksum(head, text) = SHA.sha256(vcat(head, text))
 # ---- reading
 
 "The Program in a file, with the data of its constants, and its signature or nothing."
-function read_archive(path::AbstractString)
-    try
-        open(read_contents, path)
-    catch e
-        e isa EOFError && throw(ArchiveError("it is being written by another process", path))
-        e isa JaxprADError || rethrow()
-        throw(ArchiveError(sprint(showerror, e), path))
-    end
-end
+read_archive(path::AbstractString) = naming(() -> open(read_contents, path), path)
 refuse(message) = throw(ArchiveError(message, ""))
 
 function read_contents(io)

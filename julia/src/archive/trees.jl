@@ -52,12 +52,16 @@ tree_depth(s::Signature) =
 
 # ---- writing
 
+"As deep as trees nest, in pybridge/ir/trees.py too."
 const MAX_TREE_DEPTH = 100
 
 signature_text(::Nothing) = "null"
-signature_text(s::Signature) =
+function signature_text(s::Signature)
+    tree_depth(s) <= MAX_TREE_DEPTH || throw(
+        ArchiveError("arguments and results nest at most $MAX_TREE_DEPTH deep in a file", ""))
     string("{\"arguments\":", list_text(map(tree_text, s.arguments)), ",\"keywords\":",
         pairs_text(s.keywords), ",\"result\":", tree_text(s.result), "}")
+end
 
 list_text(texts) = string("[", join(texts, ","), "]")
 pairs_text(t::KeyedTree) =

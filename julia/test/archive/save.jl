@@ -69,6 +69,12 @@ end
     @test gradient(a -> sum(h(x, a)), a) ≈ 6sum(x .^ 2)
 end
 
+@testset "structures that nest too deep" begin
+    nested(depth) = foldl((x, _) -> (x,), 1:depth; init = 2.0)
+    @test saved(trace(x -> x, nested(99)))(nested(99)) == nested(99)
+    @test occursin("100 deep", refused(trace(x -> x, nested(100))))
+end
+
 @testset "a function within another" begin
     inner = nothing
     trace(x -> (inner = trace(y -> x * y, 1.0); x), 2.0)

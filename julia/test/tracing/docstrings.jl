@@ -16,14 +16,15 @@ function examples(text)
 end
 
 const DOCUMENTED = [:trace, :select, :cond, :while_loop, :scan, :jvp, :vjp, :linearize,
-    :linear_transpose, :gradient, :jacobian, :hessian, :hvp, :vmap, :jit]
+    :linear_transpose, :gradient, :jacobian, :hessian, :hvp, :vmap, :jit, :save, :load]
 
 same_value(a::Tuple, b::Tuple) = length(a) == length(b) && all(map(same_value, a, b))
 same_value(a, b) = a ≈ b
-folder = joinpath(@__DIR__, "..", "..", "src", "tracing")
+const FOLDERS = [joinpath(@__DIR__, "..", "..", "src", layer) for layer in ("tracing", "archive")]
+const FILES = [joinpath(folder, file) for folder in FOLDERS for file in readdir(folder)]
 tested = Ref(0)
 const DOCSTRING = r"\"\"\"\n(.*?)\"\"\"\n"s
-for file in readdir(folder), m in eachmatch(DOCSTRING, read(joinpath(folder, file), String))
+for file in FILES, m in eachmatch(DOCSTRING, read(file, String))
     apart = Module()
     Core.eval(apart, :(using JaxprAD))
     for (code, value) in examples(m[1])
@@ -33,5 +34,5 @@ for file in readdir(folder), m in eachmatch(DOCSTRING, read(joinpath(folder, fil
         tested[] += 1
     end
 end
-@test tested[] >= 12
+@test tested[] >= 13
 @test all(n -> n === :linearize || n in names(JaxprAD) || n === :cond, DOCUMENTED)
