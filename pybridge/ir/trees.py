@@ -138,7 +138,7 @@ def _beginning(text: str) -> str:
 def _signature(form: Any) -> Signature | None:
     if form is None:
         return None
-    if form.keys() != {"arguments", "keywords", "result"}:
+    if not isinstance(form, dict) or form.keys() != {"arguments", "keywords", "result"}:
         raise ValueError
     keywords = _tree({"dict": form["keywords"]}, 0)
     if not isinstance(keywords, Keyed) or not all(isinstance(key, str) for key in keywords.keys):
@@ -175,7 +175,11 @@ def _tree(form: Any, depth: int) -> Tree:
 
 
 def _record(name: str, fields: Any, data: str, inner: tuple[Tree, ...]) -> Record:
-    if fields is not None and (len(fields) != len(inner) or not all(isinstance(f, str) for f in fields)):
+    if fields is not None and (
+        not isinstance(fields, list)
+        or len(fields) != len(inner)
+        or not all(isinstance(f, str) for f in fields)
+    ):
         raise ValueError
     names = None if fields is None else tuple(map(checked_string, fields))
     return Record(checked_string(name), names, bytes.fromhex(data), inner)

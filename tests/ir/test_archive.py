@@ -187,6 +187,58 @@ def _with_text(text: str, data: bytes = b"") -> bytes:
 
 _PROGRAM = "pybridge 1\nprogram f(%0: f32[]) {\n  return %0\n}\n"
 _REF = "0" * 64
+_NO_TREES = [
+    *[
+        "0",
+        "1.5",
+        "NaN",
+        '"x"',
+        "[]",
+        "{}",
+        '{"tuple":0}',
+        '{"tuple":["*"],"list":[]}',
+        '{"tuple":["*"], "a":1}',
+    ],
+    *[
+        '{"known":null}',
+        '{"known":1.0}',
+        '{"known":[]}',
+        '{"known":9223372036854775808}',
+        '{"known":"\\ud800"}',
+    ],
+    *['{"dict":[["b","*"],["a","*"]]}', '{"dict":[["a","*"],["a","*"]]}', '{"dict":[["a","*"],[1,"*"]]}'],
+    *[
+        '{"dict":[[true,"*"]]}',
+        '{"dict":[["a"]]}',
+        '{"dict":["ab"]}',
+        '{"dict":{"a":"*"}}',
+        '{"dict":[[null,"*"]]}',
+    ],
+    '{"record":"R","fields":3,"data":"","parts":["*"]}',
+    '{"record":"R","fields":{"a":1},"data":"","parts":["*"]}',
+    '{"record":"R","fields":["a","b"],"data":"","parts":["*"]}',
+    '{"record":"R","fields":["a"],"data":"0","parts":["*"]}',
+    '{"record":"R","fields":["a"],"data":"AB","parts":["*"]}',
+    '{"record":"R","fields":["a"],"data":"0 0","parts":["*"]}',
+    '{"record":1,"fields":["a"],"data":"","parts":["*"]}',
+    '{"tuple":[' * 101 + '"*"' + "]}" * 101,
+]
+NO_DESCRIPTIONS = [
+    *[
+        " null",
+        "0",
+        "[]",
+        '"*"',
+        "true",
+        '{"arguments":["*"],"result":"*"}',
+        '{"arguments":0,"keywords":0,"result":0}',
+    ],
+    '{"arguments":["*"],"keywords":[],"result":"*"} ',
+    '{"keywords":[],"arguments":["*"],"result":"*"}',
+    '{"arguments":["*"],"keywords":[[1,"*"]],"result":"*"}',
+    *(f'{{"arguments":[{tree}],"keywords":[],"result":"*"}}' for tree in _NO_TREES),
+]
+"""Lines that describe no arguments and results; julia/test/archive/trees.jl has them too."""
 
 
 @pytest.mark.parametrize(
@@ -194,7 +246,7 @@ _REF = "0" * 64
     [
         ("null", "expected 'pybridge'"),
         (f"{{}}\n{_PROGRAM}", "no description of arguments"),
-        (f" null\n{_PROGRAM}", "no description of arguments"),
+        *((f"{line}\n{_PROGRAM}", "no description of arguments") for line in NO_DESCRIPTIONS),
         (f"{'[' * 100_000}\n{_PROGRAM}", "no description of arguments"),
         (f'{{"arguments":[],"keywords":[],"result":"*"}}\n{_PROGRAM}', "does not fit its Program"),
         (f'{{"arguments":["*","*"],"keywords":[],"result":"*"}}\n{_PROGRAM}', "does not fit its Program"),
