@@ -85,7 +85,7 @@ function small_part(x, J)
     y
 end
 function write_small_part!(x, v, J)
-    values = values_for(x, v, (prod(map(length, J)),))
+    values = vec(values_for(x, v, map(length, J)))
     for (k, i) in enumerate(places_of(x, J))
         write_piece!(x, i, atom_in(x.recording, values[k]), 1)
     end

@@ -81,7 +81,17 @@ function rows(x, n)
     end
     path
 end
+"Fills blocks of a matrix, also by what is computed of others."
+function blocks(x)
+    y = zeros(eltype(x), 4, 5)
+    y[1:2, 2:4] = [x[1] x[2] x[1]; x[2] x[1] x[2]]
+    y[4, 1:2] = x
+    y[2:2, 1:2] .= x' .* y[1:1, 2:3]
+    y
+end
 @testset "loops over rows of a few elements are loops" begin
+    @test agrees(blocks, [1.0, 0.5])
+    @test_throws JaxprAD.TracingFailed trace(x -> (x[1:2, :] = [1.0, 2.0, 3.0, 4.0]; x), ones(3, 2))
     x = [1.0, 0.5]
     @test agrees(x -> rows(x, 6), x) && agrees(x -> rows(x, 40)[[3, 39], :], x)
     lengths = [JaxprAD.count_equations(trace(rows, x, n).program) for n in (100, 200)]
