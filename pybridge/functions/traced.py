@@ -43,8 +43,8 @@ class Traced:
 
     @functools.cached_property
     def run(self) -> Callable[..., Sequence[Any]]:
-        """A function of the leaves, in whose place JAX puts its operations wherever it traces."""
-        return jax.jit(to_jax(self.program, at_sources=True), inline=True)
+        """A function of the leaves, compiled where nothing is traced. Inlined, JAX 0.10 loses lines."""
+        return jax.jit(to_jax(self.program, at_sources=True))
 
 
 def traced(function: Function, arguments: str, result: str | None) -> Traced:
