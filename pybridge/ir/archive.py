@@ -172,7 +172,7 @@ def _constant(rest: bytes, at: int, ref: str, type_: TensorType) -> np.ndarray:
     array = np.frombuffer(rest, DTYPES[type_.dtype], math.prod(shape), at).reshape(shape)
     if constant_ref(array, type_) != ref:
         raise ArchiveError(f"it is damaged: the data of the constant {ref} have another hash")
-    if type_.dtype == "bool" and array.reshape(-1).view(np.uint8).max(initial=0) > 1:
+    if type_.dtype == "bool" and np.any(array.reshape(-1).view(np.uint8) > 1):
         raise ArchiveError(f"the constant {ref} has bools that are neither 0 nor 1")
     return array
 
