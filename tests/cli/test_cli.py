@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -239,7 +240,11 @@ def test_doctor_counts_rules(run):
     done = run("doctor", "--rules")
     assert done.exit_code == 0
     ours, theirs, paper = done.stdout.splitlines()
-    assert ours.startswith("JaxprAD: ") and "transpose rules over" in ours
+    found = re.fullmatch(r"JaxprAD: (\d+) transpose rules over (\d+) JVP rules, (\d+)%", ours)
+    transposes, forward, percent = map(int, found.groups())
+    assert percent <= 40 and round(100 * transposes / forward) == percent
+    page = (Path(__file__).parents[2] / "docs" / "julia_ads.md").read_text()
+    assert f"{transposes} transpose rules over {forward} JVP rules, {percent}%" in page
     assert theirs.startswith(f"JAX {jax.__version__}: ") and paper.endswith("40%")
 
 

@@ -36,7 +36,7 @@ end
     definitions, workspace = JaxprAD.kernel_code(p) do name, stage, x
         name === :lower ? JaxprAD.lower(x; target = target) : stage(x)
     end
-    k = JaxprAD.Kernel(JaxprAD.load(definitions), workspace, Expr(:block, definitions...))
+    k = JaxprAD.Kernel(JaxprAD.load_code(definitions), workspace, Expr(:block, definitions...))
     inputs = Any[normal(r, Float64, Int.(JaxprAD.shape(v))) for v in p.inputs]
     @test relative_error(run(p, inputs), JaxprAD.run(k, p, inputs)) < 1e-14
     @test occursin("TiledProduct{$(bytes ÷ 8),", string(definitions...))
