@@ -24,7 +24,9 @@ twice the rival's time. Each result of pybridge's is compared with JAX's in floa
 
 The rivals run a second time, in a process of their own, with the flag that has XLA compile loops whole:
 
-    XLA_FLAGS={flag}
+```
+XLA_FLAGS={flag}
+```
 
 The faster of both is the rival; where that is the one with the flag, the table says so. pybridge's own time
 is without it, and pybridge sets no flags. It is what a user of plain JAX on CPU can set, too: the newest XLA
@@ -50,7 +52,9 @@ which leaves its last columns no direction. Where results are probabilities, who
 are summed. How it is measured, and what the columns are, is said in [benchmarks](benchmarks.md): the rival
 is the faster of JAX as it comes and with
 
-    XLA_FLAGS={flag}
+```
+XLA_FLAGS={flag}
+```
 """
 _INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH}
 

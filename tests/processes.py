@@ -16,13 +16,17 @@ INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_
 
 def start(code: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     """Python with this pybridge in reach and these environment variables besides, running `code`."""
-    return _start(["-c", INTERRUPTIBLE + textwrap.dedent(code), *arguments], variables)
+    return start_command(
+        [sys.executable, "-c", INTERRUPTIBLE + textwrap.dedent(code), *arguments], **variables
+    )
 
 
-def _start(arguments: list[str], variables: dict[str, str]) -> subprocess.Popen[str]:
+def start_command(command: list[str], folder: Path | None = None, **variables: str) -> subprocess.Popen[str]:
+    """A command in a folder, with this pybridge in reach of any Python and these variables besides."""
     path = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
-        [sys.executable, *arguments],
+        command,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": path, **variables},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -48,4 +52,4 @@ def run(code: str, *arguments: str, timeout: float = 240, **variables: str) -> s
 
 
 def run_file(path: Path, *arguments: str, timeout: float = 240, **variables: str) -> str:
-    return fine(_start([str(path), *arguments], variables), timeout)
+    return fine(start_command([sys.executable, str(path), *arguments], **variables), timeout)

@@ -108,8 +108,8 @@ def test_what_a_branch_is_given_is_not_copied(policy):
 
 
 COMPUTED_AGAIN_BY_JAX = ("around a cond in a scan",) if jax.__version_info__ >= (0, 11) else ()
-"""Where JAX from 0.11 on keeps less (227 elements, 323 before; here 320 and 291): not what the scan carries into
-each trip, which a second forward scan computes again."""
+"""Where JAX from 0.11 on keeps less (227 elements, 323 before; here 320 and 291): not what the scan carries
+into each trip, which a second forward scan computes again."""
 
 
 @pytest.mark.parametrize(("place", "policy"), list(product(PLACES | IN_A_BRANCH, OPEN)))
