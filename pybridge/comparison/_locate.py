@@ -16,7 +16,7 @@ from ._derivative_check import best_derivative
 from ._engines import candidate
 from ._measure import first_line, thunk
 from ._problem import Problem, problem, widened
-from ._rows import Error, Row, tolerance
+from ._rows import Error, Row, described, tolerance
 from ._wrong_rules import blamed
 
 Mode = Literal["value", "jvp", "vjp"]
@@ -47,8 +47,7 @@ class Disagreement:
         found = self.reason or f"relative difference {self.error:.1e}"
         at = f" at {self.source}" if self.source else ""
         if not self.equation:
-            mode = "value" if self.mode == "value" else self.mode.upper()
-            return f"{mode} {'by' if mode == 'VJP' else 'of'} {self.leaf}{at} ({found})"
+            return f"{described(self.mode, self.leaf)}{at} ({found})"
         return f"{self.mode.upper()} of equation {self.index}{at}: {self.equation} ({found})"
 
 
@@ -76,7 +75,11 @@ def candidate_disagreement(
     """The leaf in which a candidate is off most, in its value, else its VJP, else its JVP."""
     for mode in ("value", "vjp", "jvp"):
         by_leaf = row.leaves.get(mode, {})
-        off = [leaf for leaf in by_leaf if any(f" {leaf}: " in text for text in row.disagreements)]
+        off = [
+            leaf
+            for leaf in by_leaf
+            if any(d.startswith(f"{described(mode, leaf)}: ") for d in row.disagreements)
+        ]
         if off:
             leaf = max(off, key=lambda leaf: (by_leaf[leaf].misplaced, by_leaf[leaf].relative))
             made = replace(task, f=candidate)

@@ -146,7 +146,7 @@ def _errors(row: Row, baseline: Row, epsilon: float, rtol: float | None) -> Iter
     for stage, by_leaf in row.leaves.items():
         theirs = baseline.leaves.get(stage, {})
         for leaf, mine in by_leaf.items():
-            what = f"VJP by {leaf}" if stage == "vjp" else f"{_SHOWN[stage]} of {leaf}"
+            what = described(stage, leaf)
             own = theirs.get(leaf, _NO_ERROR)
             if mine.misplaced > own.misplaced:
                 yield f"{what}: {mine.misplaced} elements are NaN or infinite here or in the reference alone"
@@ -154,7 +154,12 @@ def _errors(row: Row, baseline: Row, epsilon: float, rtol: float | None) -> Iter
                 yield f"{what}: relative error {mine.relative:.1e}"
 
 
-_SHOWN = {"value": "value", "jvp": "JVP"}
+def described(stage: str, leaf: str) -> str:
+    """A leaf of one of a row's `leaves`, in words."""
+    return f"{_SHOWN[stage]} {leaf}"
+
+
+_SHOWN = {"value": "value of", "jvp": "JVP of", "vjp": "VJP by"}
 _NO_ERROR = Error(0.0, 0.0)
 
 

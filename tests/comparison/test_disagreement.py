@@ -113,3 +113,14 @@ def test_a_candidate_of_another_shape():
     row = result["summed"]
     assert row.state == "failed" and "ArgumentError: the results have shapes" in " ".join(row.reasons)
     assert not result.agrees()
+
+
+def test_a_candidate_that_is_right_in_its_value_is_off_in_a_derivative():
+    """Of one result and one argument, which both disagree in a derivative: the value is not what is told."""
+    x = jnp.array([-1.0, 0.0, 2.0])
+    by_where = lambda x: jnp.sum(jnp.where(x > 0, x, 0.0))  # noqa: E731
+    result = pb.compare(
+        lambda x: jnp.sum(jnp.maximum(x, 0.0)), x, engines=["jax"], candidates={"where": by_where}, repeats=0
+    )
+    found = result.first_disagreement("where")
+    assert (found.mode, found.leaf) == ("vjp", "x") and str(found).startswith("VJP by x (relative difference")
