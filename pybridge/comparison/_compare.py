@@ -61,6 +61,7 @@ def compare(
     for name, g in (candidates or {}).items():
         progress(f"candidate {name}")
         session.take(name, measure(Candidate(name, fixed.into(g)), task))
+    session.settle()
     progress("times")
     session.time()
     progress("Taylor remainders")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..api.rendering import notebook, plain
+from ._engines import BASELINE
 from ._problem import Problem
 from ._quotients import Verdict
 from ._rows import Reference, Row, judged
@@ -95,6 +96,8 @@ class Comparison:
             return None
         if name in self.candidates:
             return candidate_disagreement(self.problem, self.candidates[name], self[name], self.rtol)
+        if name == BASELINE:
+            return candidate_disagreement(self.problem, self.problem.f, self[name], self.rtol)
         return first_disagreement(self.problem, self[name].engine, self.rtol)
 
     def table(self) -> Layout:

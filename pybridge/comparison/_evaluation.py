@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frontend.adapter import jaxprs
+from ..frontend.tracing import trace
 from ._problem import Arrays, Problem, widened
 
 
@@ -24,25 +25,27 @@ class Evaluation:
     """What is returned is float64, or complex128, in either case.
 
     point: the active leaves, as they go in; others: the other leaves. double: whether in float64.
+    whole: whether XLA compiles the function as a whole, or each operation of its Program for itself.
     """
 
-    def __init__(self, problem: Problem, double: bool):
+    def __init__(self, problem: Problem, double: bool, whole: bool = True):
         flat = problem.flat(problem.f)
         self.double = double
         self.others = problem.others
         with self.types():
             self.point: Arrays = tuple(map(self._own, map(jax.numpy.asarray, problem.point)))
+            if not whole:
+                flat = trace(flat)(self.point, self.others).to_jax()
 
-        # Everything is an argument of the jitted functions, lest XLA spends its time on folding constants.
-        @jax.jit
         def forward(xs, rest, vs):
             return jax.jvp(lambda *active: flat(active, rest), xs, vs)[1]
 
-        @jax.jit
         def backward(xs, rest, us):
             return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
 
-        self._functions: tuple[Callable, Callable, Callable] = jax.jit(flat), forward, backward
+        # Everything is an argument of the jitted functions, lest XLA spends its time on folding constants.
+        functions = flat, forward, backward
+        self._functions: tuple[Callable, ...] = tuple(map(jax.jit, functions)) if whole else functions
         self._flat = flat
         with self.types():
             shapes = jax.eval_shape(flat, self.point, self.others)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from . import _numbers
 from ._evaluation import Evaluation
 from ._measure import first_line
 from ._problem import Arrays, Problem
@@ -45,6 +46,46 @@ def exact(problem: Problem) -> Exact:
         why = first_line(reason)
         note = f"the function does not run in float64 ({why}); the reference has its own precision"
         return _evaluate(problem, Evaluation(problem, double=False), note)
+
+
+def by_operation(problem: Problem, whole: Exact) -> Exact | None:
+    """The reference with each operation compiled for itself, where XLA makes something else of the whole.
+
+    None where it does not, or the function is no Program. Rounding that the function magnifies is told
+    apart by points beside this one, at which the whole would differ as much.
+    """
+    run = Evaluation(problem, double=whole.precision == "float64", whole=False)
+    try:
+        apart = _evaluate(problem, run)
+    except Exception:
+        return None
+    beside = [whole.along(h) for h in _BESIDE]
+    noise = max(_apart(whole.value, value) for value in beside)
+    found = {
+        stage: _apart(getattr(whole, stage), getattr(apart, stage))
+        for stage in ("value", "jvp", "vjp")
+        if getattr(whole, stage) is not None and getattr(apart, stage) is not None
+    }
+    off = [
+        f"{stage if stage == 'value' else stage.upper()} ({difference:.1e})"
+        for stage, difference in found.items()
+        if difference > max(_FAR, 1e3 * noise)
+    ]
+    note = (
+        f"the {', '.join(off)} of JAX under jit is not that of JAX one operation at a time, which is the "
+        "reference here: XLA seems to have compiled the function wrongly"
+    )
+    return replace(apart, notes=(*whole.notes, note)) if off else None
+
+
+_BESIDE = (2.0**-48, -(2.0**-48))
+_FAR = 1e-6
+
+
+def _apart(ours: Arrays, theirs: Arrays) -> float:
+    """The largest relative difference; infinite where elements of one of the two are not finite."""
+    found = _numbers.error(ours, theirs)
+    return float("inf") if found.misplaced else found.relative
 
 
 def _evaluate(problem: Problem, run: Evaluation, *notes: str) -> Exact:
