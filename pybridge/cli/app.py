@@ -393,6 +393,24 @@ def bench(context: typer.Context) -> None:
     raise typer.Exit(subprocess.run([sys.executable, "-m", "benchmarks", *context.args]).returncode)
 
 
+@app.command()
+def gradbench(
+    engine: Annotated[
+        str, typer.Option(help="What makes the derivatives, as for `pb.bridge`.")
+    ] = "transpose",
+    execute: Annotated[str, typer.Option(help="auto, julia or xla, as for `pb.bridge`.")] = "auto",
+    multithreaded: Annotated[
+        bool, typer.Option("--multithreaded", help="On all processors, not on one.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Answer GradBench's evals: a tool of its protocol, on stdin and stdout."""
+    with _errors(debug):
+        from .tool import run
+
+        run(engine, execute, multithreaded)
+
+
 def _show_rules() -> None:
     from ..runtime.rule_table import PAPER, count_rules
 
