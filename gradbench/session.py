@@ -2,9 +2,9 @@
 
     python gradbench/session.py CHECKOUT [EVAL ...] [--tool COMMAND] [--arguments WORDS]
 
-CHECKOUT is one of https://github.com/gradbench/gradbench in which `make -C cpp` and `make -C tools/manual` have
-run: most evals hold a tool's outputs against those of its tool `manual`. This Python needs what the evals
-import: numpy, scipy, pydantic and dataclasses-json. Status 1 unless each output of each eval was found valid.
+CHECKOUT is one of https://github.com/gradbench/gradbench in which `make -C cpp` and `make -C tools/manual`
+have run: most evals hold a tool's outputs against those of its tool `manual`. This Python needs what the
+evals import: numpy, scipy, pydantic and dataclasses-json. Status 1 unless each output of each eval was valid.
 """
 
 from __future__ import annotations
@@ -140,9 +140,7 @@ def table(outcomes: list[Outcome]) -> str:
 def _time(seconds: float | None) -> str:
     if seconds is None:
         return "-"
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            break
+    unit, size = next((u for u in (("s", 1.0), ("ms", 1e-3)) if seconds >= u[1]), ("µs", 1e-6))
     return f"{seconds / size:.3g} {unit}"
 
 

@@ -7,7 +7,7 @@ import sys
 
 
 def run(engine: str, execute: str, multithreaded: bool) -> None:
-    """Answers messages until stdin is closed. What is printed meanwhile goes to stderr: stdout has JSON alone."""
+    """Answers messages until stdin is closed. What else is printed goes to stderr: stdout has JSON alone."""
     if not multithreaded:
         _stay_on_one_processor()
     from ..gradbench import Tool, serve
