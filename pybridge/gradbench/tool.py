@@ -46,11 +46,12 @@ class Tool:
         chosen: Function = functions[function]
         least, seconds = _runs(value)
         operands = chosen.read(value)
-        start = time.perf_counter_ns()
-        run = compile_function(chosen, operands)
-        compiling = _timing("compile", start)
-        result, evaluations = _repeat(run, least, seconds)
-        return chosen.write(result), [compiling, *evaluations]
+        with jax.enable_x64(True):
+            start = time.perf_counter_ns()
+            run = compile_function(chosen, operands)
+            compiling = _timing("compile", start)
+            result, evaluations = _repeat(run, least, seconds)
+            return chosen.write(result), [compiling, *evaluations]
 
     def _functions(self, module: str) -> dict[str, Function]:
         if module not in NAMES:
@@ -60,7 +61,6 @@ class Tool:
 
 @functools.cache
 def _load(module: str, tool: Tool) -> dict[str, Function]:
-    jax.config.update("jax_enable_x64", True)
     chosen = functools.partial(bridge, engine=tool.engine, execute=tool.execute)
     return importlib.import_module(f"{__package__}.evals.{module}").functions(chosen)
 
