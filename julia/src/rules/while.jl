@@ -59,6 +59,7 @@ function partial_eval(op::While, eqn, known)
     trips === nothing ||
         return partial_eval(Scan(), as_scan(eqn, trips), scan_order(eqn, trips, known))
     cond_known, consts_known, carry_known = loop_parts(eqn.attrs, known)
+    local split
     while true
         split = partial_eval(eqn[:body], vcat(consts_known, carry_known), .!carry_known)
         split.isknown == carry_known && break
@@ -68,10 +69,11 @@ function partial_eval(op::While, eqn, known)
     decided = all(vcat(cond_known, carry_known)[cond_inputs])
     decided && any(carry_known) || return Equation[], [eqn]
     # The known carries run alone first; the others need them at every trip, so the whole loop runs
-    # again, later.
+    # again, later. The body's known half, not the body without the unknown results: an equation for
+    # known results may have unknown operands that these do not depend on.
     cond_consts, body_consts, carry = loop_parts(eqn.attrs, eqn.inputs)
-    body = select_outputs(eqn[:body], carry_known)
-    early_body = copy_program(with(body; inputs = body.inputs[vcat(consts_known, carry_known)]))
+    results = 1:count(carry_known)
+    early_body = copy_program(dce(with(split.known; outputs = split.known.outputs[results])))
     cond = with(eqn[:cond];
         inputs = eqn[:cond].inputs[vcat(trues(length(cond_consts)), carry_known)])
     early = Equation(op, vcat(cond_consts, body_consts[consts_known], carry[carry_known]),

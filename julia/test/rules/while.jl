@@ -43,6 +43,30 @@ check(halving(2), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),
 check(halving("none"), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
     name = "any number of trips")
 
+# What decides the trips is known, though its cond is given c, which it does not use, with a tangent.
+shrinking = """(%0: f64[], %1: f64[]) {
+  %2: f64[], %3: f64[] = while %0 1.0:f64 %1 {cond_consts=0, body_consts=1, bound=none,
+    cond=(%0: f64[], %1: f64[]) {
+    %2: bool[] = gt %0 0.3:f64
+    return %2
+  }, body=(%0: f64[], %1: f64[], %2: f64[]) {
+    %3: bool[] = gt %1 0.6:f64
+    %4: i32[] = convert_element_type %3 {dtype=i32}
+    %5: f64[] = cond %4 %0 %1 {branches=[(%0: f64[], %1: f64[]) {
+      %2: f64[] = mul 0.7:f64 %1
+      return %2
+    }, (%0: f64[], %1: f64[]) {
+      %2: f64[] = mul 0.5:f64 %1
+      return %2
+    }]}
+    %6: f64[] = mul %0 %2
+    return %5 %6
+  }}
+  return %3
+}"""
+check(shrinking, fill(1.3), fill(0.7); reference = (c, x) -> (c[]^3 * x[],),
+    name = "a cond in a loop with an operand that it does not use")
+
 @testset "trip counts" begin
     trips(text) = JaxprAD.trip_count(program(text).equations[1])
     @test trips(counting(10)) == JaxprAD.Trips(10, true)
