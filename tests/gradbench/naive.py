@@ -60,7 +60,7 @@ def gmm(alpha, mu, q, lower, x, m, gamma):
     weights = np.exp(alpha) / np.sum(np.exp(alpha))
     likelihoods, log_prior = [np.zeros((), x.dtype) for _ in x], 0.0
     for c in range(k):
-        root, remaining = np.diag(np.exp(q[c])), list(lower[c])
+        root, remaining = np.diag(np.exp(q[c]) + 0 * np.sum(lower)), list(lower[c])
         for column in range(d):
             for row in range(column + 1, d):
                 root[row, column] = remaining.pop(0)

@@ -20,8 +20,9 @@ THETA = 6 + 4 * FINGERS  # global rotation, global translation, and each finger'
 SMALL = 1e-4  # a rotation by less is none
 
 Hand = dict[str, Any]
-"""Arrays: relatives and inverse_absolutes (bones, 4, 4), positions (vertices, 4), weights (vertices, bones),
-points (measured, 3); and which vertices (measured), or corners (measured, 3) of triangles, those belong to.
+"""Arrays: parents (bones), relatives and inverse_absolutes (bones, 4, 4), positions (vertices, 4), weights
+(vertices, bones), points (measured, 3); and which vertices (measured), or corners (measured, 3) of triangles,
+those belong to.
 """
 
 
@@ -54,13 +55,9 @@ def bend(angles: jax.Array) -> jax.Array:
     return jnp.array([*rows, [zero, zero, zero, one]])
 
 
-def skin(theta: jax.Array, hand: Hand, parents: tuple[int, ...], mirrored: bool) -> jax.Array:
+def skin(theta: jax.Array, hand: Hand, mirrored: bool) -> jax.Array:
     """The positions of the vertices, each a mean of where the bones would take it."""
-    bends = jax.vmap(bend)(bend_angles(theta, len(parents)))
-    absolutes: list[jax.Array] = []
-    for parent, relative in zip(parents, hand["relatives"] @ bends, strict=True):
-        absolutes.append(relative if parent < 0 else absolutes[parent] @ relative)
-    transforms = (jnp.stack(absolutes) @ hand["inverse_absolutes"])[:, :3, :]
+    transforms = (bone_transforms(theta, hand) @ hand["inverse_absolutes"])[:, :3, :]
     weighted = hand["weights"][:, :, None] * hand["positions"][:, None, :]  # (vertices, bones, 4)
     positions = jnp.einsum("vbj,bij->vi", weighted, transforms)
     if mirrored:
@@ -68,14 +65,25 @@ def skin(theta: jax.Array, hand: Hand, parents: tuple[int, ...], mirrored: bool)
     return positions @ angle_axis_rotation(theta[:3]).T + theta[3:6]
 
 
-def residuals(
-    theta: jax.Array, us: jax.Array, hand: Hand, *, parents: tuple[int, ...], mirrored: bool
-) -> jax.Array:
+def bone_transforms(theta: jax.Array, hand: Hand) -> jax.Array:
+    """Each bone's matrix, after that of its parent; the root's parent, past the end, is the identity."""
+    bones = len(hand["parents"])
+    relatives = hand["relatives"] @ jax.vmap(bend)(bend_angles(theta, bones))
+    start = jnp.zeros((bones + 1, 4, 4)).at[bones].set(jnp.eye(4))
+
+    def join(absolutes: jax.Array, bone: tuple[jax.Array, ...]) -> tuple[jax.Array, None]:
+        place, parent, relative = bone
+        return absolutes.at[place].set(absolutes[parent] @ relative), None
+
+    return jax.lax.scan(join, start, (jnp.arange(bones), hand["parents"], relatives))[0][:bones]
+
+
+def residuals(theta: jax.Array, us: jax.Array, hand: Hand, *, mirrored: bool) -> jax.Array:
     """A row for each measured point: it, less the point of the skin that it belongs to.
 
     That is a vertex, or (where there are `us`) in a triangle, with the first two barycentric coordinates u.
     """
-    positions = skin(theta, hand, parents, mirrored)
+    positions = skin(theta, hand, mirrored)
     if "corners" not in hand:
         return hand["points"] - positions[hand["vertices"]]
     first, second, third = (positions[hand["corners"][:, k]] for k in range(3))
@@ -91,6 +99,7 @@ def _read(value: Input) -> Operands:
     points = data.at("points").floats(None, 3)
     us = value.at("us").floats(None, 2)
     hand: Hand = {
+        "parents": _parents(model.at("parents"), bones),
         "relatives": model.at("base_relatives").floats(bones, 4, 4),
         "inverse_absolutes": model.at("inverse_base_absolutes").floats(bones, 4, 4),
         "positions": positions,
@@ -104,16 +113,16 @@ def _read(value: Input) -> Operands:
         us = value.at("us").floats(len(points), 2)
     else:
         hand["vertices"] = belonging.indices(len(positions), len(points))
-    static = {"parents": _parents(model.at("parents"), bones), "mirrored": model.at("is_mirrored").boolean()}
+    static = {"mirrored": model.at("is_mirrored").boolean()}
     return Operands((value.at("theta").floats(THETA), us, hand), static)
 
 
-def _parents(value: Input, bones: int) -> tuple[int, ...]:
-    """The number of the bone to which each is joined, -1 where there is none; parents come first."""
-    parents = tuple(value.floats(bones).astype(int).tolist())
-    if any(not -1 <= parent < bone for bone, parent in enumerate(parents)):
+def _parents(value: Input, bones: int) -> np.ndarray:
+    """The number of the bone to which each is joined, and that of none for a root; parents come first."""
+    parents = value.floats(bones).astype(int)
+    if np.any((parents < -1) | (parents >= np.arange(bones))):
         raise ArgumentError(f"{value.path} has a bone that does not come after its parent")
-    return parents
+    return np.where(parents < 0, bones, parents)
 
 
 def _flat(rows: jax.Array) -> list[float]:
@@ -121,7 +130,7 @@ def _flat(rows: jax.Array) -> list[float]:
 
 
 def functions(bridge: Bridge) -> dict[str, Function]:
-    bridged = bridge(residuals, static_argnames=("parents", "mirrored"))
+    bridged = bridge(residuals, static_argnames="mirrored")
 
     def jacobian(theta: jax.Array, us: jax.Array, hand: Hand, **static: Any) -> jax.Array:
         """Columns for u and v, where there are any, and theta: a residual knows only its own u and v."""
