@@ -58,9 +58,7 @@ def run_session(eval_command: list[str], tool_command: list[str], module: str, *
         pending: dict[int, tuple[dict, dict]] = {}
         for line in _stream(asks.stdout):
             message = json.loads(line)
-            _stream(answers.stdin).write(line)
-            _stream(answers.stdin).flush()
-            reply = _stream(answers.stdout).readline()
+            reply = _ask(answers, line)
             if not reply:
                 outcome.failure = f"the tool ended on the message {message['id']}"
                 break
@@ -74,6 +72,14 @@ def run_session(eval_command: list[str], tool_command: list[str], module: str, *
         outcome.failure = outcome.failure or f"the eval ended with status {asks.returncode}"
     outcome.seconds = time.perf_counter() - start
     return outcome
+
+
+def _ask(answers: subprocess.Popen, line: str) -> str:
+    """The tool's response, empty where it has ended."""
+    with contextlib.suppress(BrokenPipeError):
+        _stream(answers.stdin).write(line)
+        _stream(answers.stdin).flush()
+    return _stream(answers.stdout).readline()
 
 
 def _note(outcome: Outcome, pending: dict[int, tuple[dict, dict]], message: dict, reply: dict) -> None:

@@ -43,7 +43,7 @@ check(halving(2), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),
 check(halving("none"), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
     name = "any number of trips")
 
-# What decides the trips is known, though its cond is given c, which it does not use, with a tangent.
+# What decides the trips is known, though its cond is given c with a tangent, and does not use it.
 shrinking = """(%0: f64[], %1: f64[]) {
   %2: f64[], %3: f64[] = while %0 1.0:f64 %1 {cond_consts=0, body_consts=1, bound=none,
     cond=(%0: f64[], %1: f64[]) {
