@@ -73,11 +73,15 @@ def _write_matrix(matrix: dict[str, jax.Array]) -> dict[str, list]:
 def functions(bridge: Bridge) -> dict[str, Function]:
     projection, weighting = bridge(errors), bridge(weight_errors)
 
-    def objective(cameras, points, weights, features, observed):
+    def objective(
+        cameras: jax.Array, points: jax.Array, weights: jax.Array, features: jax.Array, observed: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
         of_camera, of_point = observed.T
         return projection(cameras[of_camera], points[of_point], weights, features), weighting(weights)
 
-    def jacobian(cameras, points, weights, features, observed):
+    def jacobian(
+        cameras: jax.Array, points: jax.Array, weights: jax.Array, features: jax.Array, observed: jax.Array
+    ) -> dict[str, jax.Array]:
         """In compressed rows: `rows` has where in `cols` and `vals` a row begins, and where the last ends.
 
         An observation's errors depend on its own camera, point and weight alone, so that two cotangents, ones
