@@ -228,5 +228,5 @@ def test_the_letters_of_a_name_are_modes(module, bridged, letter, modes):
     if modes[letter] == "r":
         lower(start)
     else:
-        with pytest.raises((TypeError, NotImplementedError), match="forward-mode|custom_lin"):
+        with pytest.raises((TypeError, NotImplementedError), match=r"forward-mode|custom_lin"):
             lower(start)
