@@ -183,25 +183,36 @@ def test_ht(random, kind):
     close(output("ht", "jacobian", **fields), expected)
 
 
-@pytest.mark.parametrize("modes", ["ff", "fr", "rf", "rr"])
-def test_particle(modes):
-    expected = naive.descend(lambda w: naive.flight(w[0]), np.array([0.1]))
-    close(output("particle", modes, w=0.1), expected[0], 1e-8)
-    assert naive.flight(expected[0]) < 1e-7  # it does come to the origin
+@pytest.fixture(scope="module")
+def control() -> float:
+    (w,) = naive.descend(lambda w: naive.flight(w[0]), np.array([0.1]))
+    assert naive.flight(w) < 1e-7  # the particle does come to the origin
+    return w
 
 
 @pytest.mark.parametrize("modes", ["ff", "fr", "rf", "rr"])
-def test_saddle(modes):
-    start = np.array([1.5, -0.7])
+def test_particle(modes, control):
+    close(output("particle", modes, w=0.1), control, 1e-8)
 
+
+SADDLE_START = np.array([1.5, -0.7])
+
+
+@pytest.fixture(scope="module")
+def saddle_point() -> np.ndarray:
     def f(x, y):
         return x @ x - y @ y
 
     def highest(x):
-        return naive.descend(lambda y: -f(x, y), start)
+        return naive.descend(lambda y: -f(x, y), SADDLE_START)
 
-    x = naive.descend(lambda x: f(x, highest(x.real)), start)
-    close(output("saddle", modes, start=start), np.concatenate([x, highest(x)]), 1e-8)
+    x = naive.descend(lambda x: f(x, highest(x.real)), SADDLE_START)
+    return np.concatenate([x, highest(x)])
+
+
+@pytest.mark.parametrize("modes", ["ff", "fr", "rf", "rr"])
+def test_saddle(modes, saddle_point):
+    close(output("saddle", modes, start=SADDLE_START), saddle_point, 1e-8)
 
 
 def reverse_only(f: Callable) -> Callable:

@@ -147,12 +147,14 @@ def test_a_session_through_the_command():
     assert "there is no module 'goodbye'" in sent[6]["error"] and "input.min" not in sent[7]["error"]
 
 
-def test_a_wrong_engine_ends_it_before_any_message():
-    done = _command("", "--engine", "steam")
-    assert done.returncode == 2 and not done.stdout and "steam" in done.stderr
+def test_a_wrong_engine_is_refused_before_any_message():
+    with pytest.raises(UnknownOption, match="steam"):
+        Tool("steam")
+    with pytest.raises(UnknownOption, match="by hand"):
+        Tool(execute="by hand")
 
 
-def _command(text: str, *options: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "pybridge", "gradbench", *options]
+def _command(text: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "pybridge", "gradbench"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run(command, input=text, capture_output=True, text=True, env=environment, timeout=200)
