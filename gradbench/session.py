@@ -65,7 +65,8 @@ def run_session(eval_command: list[str], tool_command: list[str], module: str, *
             _note(outcome, pending, message, json.loads(reply))
             _stream(asks.stdin).write(reply)
             _stream(asks.stdin).flush()
-        _stream(answers.stdin).close()
+        with contextlib.suppress(BrokenPipeError):  # of a message that the tool did not come to read
+            _stream(answers.stdin).close()
         if answers.wait(timeout=60) != 0:
             outcome.failure = f"the tool ended with status {answers.returncode}"
     if asks.returncode != 0:
