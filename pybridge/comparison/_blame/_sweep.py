@@ -41,9 +41,10 @@ def unit(dtype: str) -> float:
 
 @dataclass(eq=False)
 class Sweep:
-    """uncovered: operations without a derivative."""
+    """uncovered: operations without a derivative. numbers_too: literals have adjoints like other operands."""
 
     uncovered: set[str] = field(default_factory=set)
+    numbers_too: bool = False
     _steps: dict[Any, Callable] = field(default_factory=dict)
 
     def back(
@@ -63,7 +64,7 @@ class Sweep:
         for k in range(len(program.equations) - 1, -1, -1):
             eq = program.equations[k]
             of_results = [cts.pop(v.id, None) for v in eq.outputs]
-            if all(ct is None for ct in of_results) or not any(a.type.inexact for a in eq.inputs):
+            if self.skips(eq, of_results):
                 continue
             operands = [emission.read(values, a) for a in eq.inputs]
             results = [values[v.id] for v in eq.outputs]
@@ -72,6 +73,23 @@ class Sweep:
             for atom, ct in zip(eq.inputs, of_operands, strict=True):
                 _add(cts, atom, ct)
         return [cts.get(v.id) for v in program.inputs], charges
+
+    def skips(self, eq: Equation, cts: Sequence[Array | None]) -> bool:
+        """Whether an equation has nothing to add."""
+        return all(ct is None for ct in cts) or not any(a.type.inexact for a in eq.inputs)
+
+    def charge(
+        self,
+        program: Program,
+        eq: Equation,
+        exact: Sequence[bool],
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        cts: Sequence[Array | None],
+        of_operands: Sequence[Array | None],
+    ) -> Charges:
+        """What one equation adds, of its results' and its operands' cotangents."""
+        return _charge(program, eq, exact, operands, results, cts, of_operands)
 
     def _equation(
         self,
@@ -97,7 +115,9 @@ class Sweep:
             consts, carry = attrs["consts"], attrs["carry"]
             loop = _Loop(attrs["body"], consts, carry, attrs["length"], attrs["reverse"])
             run = lambda xs, us: self._scan(loop, xs, us, exact)  # noqa: E731
-            return (jax.jit(run) if eager else run)(list(operands), _instantiated(eq, cts))
+            if eager:
+                run = self._compiled(eq, exact, loop.length, run)
+            return run(list(operands), _instantiated(eq, cts))
         if eq.op == "while":
             return self._while(eq, operands, _instantiated(eq, cts), exact, eager)
         return self._leaf(program, eq, operands, results, _instantiated(eq, cts), exact, eager)
@@ -151,7 +171,11 @@ class Sweep:
         cts: Sequence[Array | None],
     ) -> tuple[list[Array | None], Array]:
         inexact = [v.type.inexact for v in eq.outputs]
-        places = [i for i, a in enumerate(eq.inputs) if a.type.inexact and not isinstance(a, Literal)]
+        places = [
+            i
+            for i, a in enumerate(eq.inputs)
+            if a.type.inexact and (self.numbers_too or not isinstance(a, Literal))
+        ]
 
         def function(*active: Array) -> list[Array]:
             given = list(operands)
@@ -164,9 +188,16 @@ class Sweep:
         found: list[Array | None] = [None] * len(operands)
         for i, ct in zip(places, pull(us), strict=True):
             found[i] = ct
-        return found, _charge(program, eq, exact, operands, results, cts, found)
+        return found, self.charge(program, eq, exact, operands, results, cts, found)
 
     # Equations with bodies
+
+    def _compiled(self, eq: Equation, exact: Sequence[bool], trips: int, run: Callable) -> Callable:
+        """Once for all sweeps; the key holds the equation, so that no other takes its identity."""
+        key = (_Same(eq), tuple(exact), trips)
+        if key not in self._steps:
+            self._steps[key] = jax.jit(run)
+        return self._steps[key]
 
     def _cond(
         self,
@@ -268,8 +299,8 @@ class Sweep:
         trips = jax.jit(count)(init)
         if eager:
             loop = _Loop(body, m, len(init), int(trips), False)
-            run_back = jax.jit(lambda xs, us: self._scan(loop, xs, us, exact[n:]))
-            found, charges = run_back([*of_body, *init], cts)
+            run_back = lambda xs, us: self._scan(loop, xs, us, exact[n:])  # noqa: E731
+            found, charges = self._compiled(eq, exact, loop.length, run_back)([*of_body, *init], cts)
         else:
             loop = _Loop(body, m, len(init), _TRIPS, False)
             known = jnp.where(trips <= _TRIPS, 1, jnp.nan)
@@ -277,6 +308,19 @@ class Sweep:
             runs = jnp.arange(_TRIPS) < trips
             found, charges = self._scan(loop, [*of_body, *init], us, exact[n:], runs)
         return [*[None] * n, *found], charges
+
+
+@dataclass(frozen=True)
+class _Same:
+    """Compared by identity: to hash an equation would be to print its bodies."""
+
+    eq: Equation
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.eq is self.eq
+
+    def __hash__(self) -> int:
+        return id(self.eq)
 
 
 @dataclass(frozen=True)
