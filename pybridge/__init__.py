@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .api.doctor import doctor
     from .api.export import export
     from .api.library import CLibrary, compile_library
-    from .comparison import Blame, Check, Comparison, blame, check, compare
+    from .comparison import Blame, Check, Comparison, Mixed, blame, check, compare, mixed
     from .errors import (
         ArchiveError,
         ArgumentError,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         LibraryError,
         NotDifferentiable,
         NotPicklable,
+        PrecisionUnreachable,
         ProgramSyntaxError,
         ProgramTypeError,
         ProgramVersionError,
@@ -64,8 +65,10 @@ __all__ = [
     "JuliaUnusable",
     "LibraryError",
     "Linearization",
+    "Mixed",
     "NotDifferentiable",
     "NotPicklable",
+    "PrecisionUnreachable",
     "Program",
     "ProgramSyntaxError",
     "ProgramTypeError",
@@ -85,6 +88,7 @@ __all__ = [
     "export",
     "julia_function",
     "load",
+    "mixed",
     "parse",
     "save",
     "trace",
@@ -102,6 +106,8 @@ _PLACES = {
     "check": "comparison",
     "Comparison": "comparison",
     "compare": "comparison",
+    "Mixed": "comparison",
+    "mixed": "comparison",
     "trace": "frontend.tracing",
     "JuliaFunction": "functions",
     "julia_function": "functions",

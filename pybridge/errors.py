@@ -50,6 +50,15 @@ class ArgumentError(PyBridgeError, TypeError):
     """Arguments whose number, structure, shape or dtype do not fit the Program."""
 
 
+class PrecisionUnreachable(PyBridgeError, ValueError):
+    """Not even in 64 bits does a function keep the error asked for: `bound` is above `error`, both relative."""
+
+    def __init__(self, message: str, *, bound: float = 0.0, error: float = 0.0):
+        super().__init__(message)
+        self.bound = bound
+        self.error = error
+
+
 class NotPicklable(PyBridgeError, pickle.PicklingError):
     """What means nothing in another process, such as an object that lives in this process's Julia."""
 

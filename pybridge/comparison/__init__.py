@@ -1,7 +1,7 @@
 """Comparing derivative engines: `compare(f, *args)` gives one `Comparison`, a row for each engine.
 
 `check(f, *args)` holds a function's own derivative against its value; `blame(f, *args)` says where numbers go
-wrong.
+wrong; `mixed(f, error=...)(*args)` has in 32 bits what need not be in 64.
 """
 
 from ._blame import Blame, blame
@@ -11,6 +11,7 @@ from ._compare import compare
 from ._comparison import Comparison
 from ._counting import count_equations
 from ._locate import Disagreement
+from ._mixed import Kept, Mixed, Precision, mixed
 from ._plot import picture_format
 from ._rows import Error, Reference, Row, Taylor, Times
 
@@ -21,6 +22,9 @@ __all__ = [
     "Disagreement",
     "Error",
     "Finding",
+    "Kept",
+    "Mixed",
+    "Precision",
     "Reference",
     "Row",
     "Taylor",
@@ -29,5 +33,6 @@ __all__ = [
     "check",
     "compare",
     "count_equations",
+    "mixed",
     "picture_format",
 ]

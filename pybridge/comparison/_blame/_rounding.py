@@ -26,7 +26,7 @@ def rounding_of(task: Problem, run: Run, frame: Frame, progress: Callable[[str],
     """Of the element with the largest relative bound among some, evenly spread; None if none is finite."""
     sweep = Sweep()
     found = []
-    for leaf, index in _probes(run.program):
+    for leaf, index in probes(run.program):
         progress(f"rounding of {run.output_names[leaf]}{list(index) or ''}")
         found.append((_rounding(sweep, run, frame, leaf, index), leaf))
     bounded = [pair for pair in found if np.isfinite(pair[0].bound)]
@@ -37,14 +37,16 @@ def rounding_of(task: Problem, run: Run, frame: Frame, progress: Callable[[str],
     return _measured(task, worst, leaf) if _comparable(run.program) else worst
 
 
-def _probes(program: Program) -> Iterator[tuple[int, tuple[int, ...]]]:
+def probes(program: Program, count: int = _PROBES) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Results and indices in them: at most `count`, evenly spread."""
     places = [
         (k, tuple(map(int, index)))
         for k, type_ in enumerate(program.output_types)
+        if type_.inexact
         for index in _spread(type_.shape)
     ]
-    if len(places) > _PROBES:
-        places = [places[i] for i in np.linspace(0, len(places) - 1, _PROBES).astype(int)]
+    if len(places) > count:
+        places = [places[i] for i in np.linspace(0, len(places) - 1, count).astype(int)]
     yield from places
 
 
