@@ -20,11 +20,12 @@ from ._choice import choice
 from ._graph import Graph
 from ._narrowing import narrowed
 from ._report import Kept, Precision
-from ._trial import Tolerance, Trial, largest, trials
+from ._trial import Tolerance, Trial, largest, of_floats, trials_around
 from ._weights import NARROW, Weights
 
 _PROBES = 6  # elements of the results from which a sweep goes back
 _NEARBY = 2  # points around the example's arguments
+_LONG = 3000  # equations from which on there is one
 _ATTEMPTS = 8  # of choices that trials refuse
 
 DEAR = "it would cost more than it saves"
@@ -54,9 +55,13 @@ class Search:
         if not _has_wide(self.program):
             raise ArgumentError(self._nothing())
         self.progress("running it in 64 bits")
-        points = list(trials(self.program, self.arguments, self.seed, _NEARBY))
+        values = emission.all_values(self.program, self.arguments)
+        reference = of_floats(self.program, [emission.read(values, a) for a in self.program.outputs])
+        points = [Trial(self.arguments, reference)]
+        count = 1 if self.program.equation_count() > _LONG else _NEARBY
+        points += trials_around(self.program, self.arguments, self.seed, count)
         weights = Weights()
-        charges, magnitudes = self._charges(weights)
+        charges, magnitudes = self._charges(weights, values)
         allowed = np.array([self.tolerance.allowed(m) for m in magnitudes])
         graph = graph_of(self.program, charges, allowed, weights.uncovered)
         scale = allowed / np.where(np.array(magnitudes) > 0, magnitudes, 1.0)
@@ -73,10 +78,9 @@ class Search:
 
     # The model
 
-    def _charges(self, weights: Weights) -> tuple[list[Any], list[float]]:
+    def _charges(self, weights: Weights, values: Sequence[Any]) -> tuple[list[Any], list[float]]:
         """By element looked at: what a sweep back charges, and the largest magnitude in its result."""
         program = self.program
-        values = emission.all_values(program, self.arguments)
         charges, magnitudes = [], []
         for leaf, index in probes(program, _PROBES):
             result = emission.read(values, program.outputs[leaf])

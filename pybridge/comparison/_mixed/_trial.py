@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from ...ir.program import Program
 from .._problem import widened
 
 _AROUND = 1e-3  # relative, by element: how far arguments around the example's are from them
-_COMPILED = 400  # equations at most of what XLA compiles in a second or so; longer ones run one by one
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,8 @@ class Trial:
         return Errors(relative, part)
 
 
-def trials(program: Program, arguments: Sequence[Any], seed: int, count: int) -> Iterator[Trial]:
-    """At the arguments, then at `count` points around them where all results are finite."""
-    yield Trial(arguments, results(program, arguments))
+def trials_around(program: Program, arguments: Sequence[Any], seed: int, count: int) -> Iterator[Trial]:
+    """At `count` points around the arguments, where all results are finite there."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         point = [_near(rng, x) for x in arguments]
@@ -71,8 +69,10 @@ def trials(program: Program, arguments: Sequence[Any], seed: int, count: int) ->
 
 def results(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
     """The float and complex ones, in float64."""
-    run: Callable = emission.to_jax(program)
-    ys = run(*arguments)
+    return of_floats(program, emission.to_jax(program)(*arguments))
+
+
+def of_floats(program: Program, ys: Sequence[Any]) -> list[np.ndarray]:
     return [widened(y) for y, t in zip(ys, program.output_types, strict=True) if t.inexact]
 
 
