@@ -242,7 +242,7 @@ class _Build:
             self._pinned(flow, own, reach),
             flow.sources,
             flow.targets,
-            np.array(weights).reshape(-1, len(self.allowed)),
+            np.array(weights).reshape(len(weights), len(self.allowed)),
             np.array(casts, float),
             self.bounds,
         )

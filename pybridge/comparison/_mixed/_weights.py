@@ -126,8 +126,9 @@ def _reach(ct: Array | None) -> Array:
 
 
 def _weighted(ct: Array | None, size: Array | None) -> Array:
-    """0 where the size is: the infinite derivative of sqrt at 0 magnifies nothing."""
+    """0 where the size is: the infinite derivative of sqrt at 0 magnifies nothing. Infinities have no error."""
     if ct is None or size is None:
         return jnp.zeros(())
-    products = jnp.where(size == 0, 0, abs(ct) * jnp.where(size == 0, 1, size))
+    errs = (size != 0) & jnp.isfinite(size)
+    products = jnp.where(errs, abs(ct) * jnp.where(errs, size, 1), 0)
     return products.sum().astype(DTYPES["f64"])
