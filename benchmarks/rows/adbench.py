@@ -7,6 +7,7 @@ computer vision and machine learning, Optimization Methods and Software 33 (2018
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,10 @@ from ..case import Case, Problem, against_grad, gradient
 _GAMMA, _M = 1.0, 0  # of the Wishart prior
 
 
-def _mixture(quick: bool) -> Problem:
-    """The log-likelihood of points under Gaussians whose inverse covariances are Qᵀ Q, and their prior.
+def mixture(quick: bool) -> tuple[Callable, tuple]:
+    """The function and its arguments.
+
+    The log-likelihood of points under Gaussians whose inverse covariances are Qᵀ Q, and their prior.
 
     Q is lower triangular: the exponential of q on the diagonal, `lower`'s elements below it.
     """
@@ -52,7 +55,11 @@ def _mixture(quick: bool) -> Problem:
         0.3 * random.standard_normal((components, len(below[0]))),
         random.standard_normal((points, dimension)),
     )
-    return gradient(objective, args, (0, 1, 2, 3))
+    return objective, args
+
+
+def _mixture(quick: bool) -> Problem:
+    return gradient(*mixture(quick), (0, 1, 2, 3))
 
 
 def _lstm(quick: bool) -> Problem:
