@@ -34,7 +34,16 @@ EXECUTES = ("xla", "julia")
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PAGE, _BEGIN, _END = "docs/mixed.md", "<!-- times -->", "<!-- end of times -->"
-_COLUMNS = ("function", "error asked", "in 32 bits", "error", "64 bits, XLA", "mixed", "64 bits, native", "mixed")
+_COLUMNS = (
+    "function",
+    "error asked",
+    "in 32 bits",
+    "error",
+    "64 bits, XLA",
+    "mixed",
+    "64 bits, native",
+    "mixed",
+)
 
 
 def kalman(quick: bool) -> tuple[Callable, tuple]:

@@ -310,6 +310,48 @@ def blame(
 
 
 @app.command(context_settings=_NUMBERS_TOO)
+def mixed(
+    function: Function,
+    error: Annotated[float, typer.Option(help="The relative error that results may have.")],
+    arguments: Arguments = None,
+    absolute: Annotated[float, typer.Option(help="An absolute error besides.")] = 0.0,
+    json: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write it as a page to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write an archive of the mixed Program.")
+    ] = None,
+    static_argnums: StaticArgnums = None,
+    static_argnames: StaticArgnames = None,
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """Find the equations that need 64 bits for an error. Status 1 where not even they keep it."""
+    with (
+        _errors(debug),
+        example_of(function, arguments, seed, static_argnums, static_argnames) as (f, args, static),
+    ):
+        from ..comparison import mixed as run
+
+        for file in filter(None, (json, html, output)):
+            _check_folder(file)
+        with Console(stderr=True).status("narrowing") as status:
+            made = run(
+                f,
+                error=error,
+                absolute=absolute,
+                seed=seed,
+                progress=lambda doing: status.update(f"narrowing: {doing}"),
+                **static,
+            )(*args)
+        _output().print(made.report)
+        if output is not None:
+            keep(output, [made.program], False)
+        for path, write in ((json, made.report.save_json), (html, made.report.to_html)):
+            if path is not None:
+                write(path)
+
+
+@app.command(context_settings=_NUMBERS_TOO)
 def export(
     function: Function,
     output: Annotated[

@@ -185,9 +185,7 @@ class _Build:
                 bodies = [c and c["bodies"][number] for c in charges]
             self._body(eq, k, w, bodies, path, place)
 
-    def _body(
-        self, eq: Equation, k: int, w: Wire, bodies: Sequence[Any], path: Path, place: Any
-    ) -> None:
+    def _body(self, eq: Equation, k: int, w: Wire, bodies: Sequence[Any], path: Path, place: Any) -> None:
         below = w.path(path, k)
         first = len(self._parents)
         runs = max((float(np.sum(b["ran"])) for b in bodies if b is not None), default=0.0)
@@ -232,6 +230,8 @@ class _Build:
         np.add.at(reach, node, self._reach)
         edges = [(node[s], node[t], w, c) for s, t, w, c in self._edges if node[s] != node[t]]
         sources, targets, weights, casts = zip(*edges, strict=True) if edges else ([], [], [], [])
+        for source, _, weight, _ in edges:  # uses that cancel, as of a softmax's maximum, are uses
+            reach[source] += weight.sum()
         flow = Flow(node, np.array(sources, int), np.array(targets, int), self._paths)
         return Graph(
             {key: int(node[n]) for key, n in self.place.items()},

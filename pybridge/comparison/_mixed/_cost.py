@@ -1,4 +1,4 @@
-"""What an equation costs in 64 bits and saves in 32, in units of one addition: rough, for a choice among many."""
+"""What an equation costs in 64 bits and saves in 32, in additions: rough, for a choice among many."""
 
 from __future__ import annotations
 

@@ -33,8 +33,9 @@ class Graph:
     """Errors are parts of what is allowed, for each element of a result that is looked at.
 
     place: by body and variable, its node. own: by node, the error that it makes in float32. gain: what it
-    saves. wide: which have 64 bits. pinned: why one of them must keep them, if it must. sources, targets, weights, casts: of the edges, the
-    last two being the error of rounding and the cost of converting. bounds: of the function as it is.
+    saves. wide: which have 64 bits. pinned: why one of them must keep them, if it must.
+    sources, targets, weights, casts: of the edges, the last two being the error of rounding and the cost of
+    converting. bounds: of the function as it is.
     """
 
     place: Mapping[tuple[Path, int], int]

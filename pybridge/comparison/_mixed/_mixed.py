@@ -37,13 +37,13 @@ def mixed(
 
     The result is a function like `f`, of arguments of the same types and shapes, whose results differ from
     those of `f` by at most `error` of the largest magnitude in the same result, and `absolute` besides. It
-    takes and returns float64; `.report` says which equations stay in 64 bits and why. It is an ordinary JAX
-    function to `jit`, `grad`, `vmap`, `bridge` and `export`. `error` is that of the value: for a derivative's,
-    give `jax.value_and_grad(f)`.
+    takes and returns float64; `.report` says which equations stay in 64 bits and why. To `jit`, `grad`,
+    `vmap`, `bridge` and `export` it is an ordinary JAX function. `error` is that of the value: for a
+    derivative's, give `jax.value_and_grad(f)`.
 
-    The choice is made at `args`, by `blame`'s model of rounding: to first order, what each equation in float32
-    would add to the error. It is tried at `args` and at points 1e-3 around them, and made stricter until
-    the errors found are as small as was asked.
+    The choice is made at `args`, by `blame`'s model of rounding: to first order, what each equation in
+    float32 would add to the error. It is tried at `args` and at points 1e-3 around them, and made stricter
+    until the errors found are as small as was asked.
 
     seed: of these points. static_argnums, static_argnames: arguments that are not arrays but hashable values,
     as for `bridge`. progress: called with what is being done.

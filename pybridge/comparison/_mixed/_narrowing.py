@@ -31,18 +31,16 @@ def narrowed(program: Program, is_narrow: Narrowed) -> Program:
     return replace(body, name=program.name, structure=program.structure)
 
 
-def _body(
-    program: Program, path: Path, is_narrow: Narrowed, results: Sequence[TensorType | None]
-) -> Program:
+def _body(program: Program, path: Path, is_narrow: Narrowed, results: Sequence[TensorType | None]) -> Program:
     """results: the types that its outputs are to have; None, those that they come as in 64 bits."""
     new = _Rewritten(program, path, is_narrow)
     inputs = [new.bind(v) for v in program.inputs]
     for k, eq in enumerate(program.equations):
         new.equation(k, eq)
-    outputs = [
-        new.cast(a, a.type if t is None else t) for a, t in zip(program.outputs, results, strict=True)
-    ]
-    return Program("", tuple(inputs), tuple(new.equations), tuple(outputs), new.constants, None, program.rules)
+    outputs = [new.cast(a, a.type if t is None else t) for a, t in zip(program.outputs, results, strict=True)]
+    return Program(
+        "", tuple(inputs), tuple(new.equations), tuple(outputs), new.constants, None, program.rules
+    )
 
 
 def recast(program: Program, inputs: Sequence[TensorType], outputs: Sequence[TensorType]) -> Program:

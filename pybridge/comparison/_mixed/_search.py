@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -25,6 +26,7 @@ from ._weights import NARROW, Weights
 
 _PROBES = 6  # elements of the results from which a sweep goes back
 _NEARBY = 2  # points around the example's arguments
+_SHORT = 300  # equations of what XLA compiles as one in less time than one by one
 _LONG = 3000  # equations from which on there is one
 _ATTEMPTS = 8  # of choices that trials refuse
 
@@ -82,15 +84,25 @@ class Search:
         """By element looked at: what a sweep back charges, and the largest magnitude in its result."""
         program = self.program
         charges, magnitudes = [], []
+        back = self._sweep(weights)
         for leaf, index in probes(program, _PROBES):
             result = emission.read(values, program.outputs[leaf])
             self.progress(f"errors of result {leaf}{list(index) or ''}")
             cotangents: list[Any] = [None] * len(program.outputs)
             cotangents[leaf] = jnp.zeros_like(result).at[index].set(1)
-            _, found = weights.back(program, values, cotangents, [True] * len(program.inputs), True)
-            charges.append(found)
+            charges.append(back(values, cotangents))
             magnitudes.append(largest(widened(result)))
         return charges, magnitudes
+
+    def _sweep(self, weights: Weights) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+        """From values and cotangents to charges: compiled as one, or each kind of equation by itself."""
+        exact = [True] * len(self.program.inputs)
+        short = self.program.equation_count() <= _SHORT and not _has_while(self.program)
+
+        def back(values: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+            return weights.back(self.program, values, cotangents, exact, not short)[1]
+
+        return jax.jit(back) if short else back
 
     def _check_reachable(self, graph: Graph, scale: np.ndarray) -> None:
         finite = np.where(np.isfinite(graph.bounds), graph.bounds, 0.0)
@@ -121,9 +133,7 @@ class Search:
             part /= max(4.0, 2 * worst) if np.isfinite(worst) else 100.0
         return _Attempt(self.program, np.zeros(len(graph.gain), bool), 0.0, 0.0)
 
-    def _attempt(
-        self, graph: Graph, chosen: np.ndarray, points: Sequence[Trial]
-    ) -> tuple[_Attempt, float]:
+    def _attempt(self, graph: Graph, chosen: np.ndarray, points: Sequence[Trial]) -> tuple[_Attempt, float]:
         place = graph.place
         made = narrowed(self.program, lambda path, var: bool(chosen[place[path, var.id]]))
         self.progress("trying it")
@@ -167,6 +177,10 @@ class Search:
         also = chosen.copy()
         also[node] = True
         return DEAR if np.all(graph.error(also) + graph.bounds <= 1) else OPERANDS
+
+
+def _has_while(program: Program) -> bool:
+    return any(eq.op == "while" or any(map(_has_while, eq.running_bodies)) for eq in program.equations)
 
 
 def _has_wide(program: Program) -> bool:

@@ -64,9 +64,7 @@ class Weights(Sweep):
     def _body(self, body: Program, operands, cts, exact, eager):
         values = emission.all_values(body, operands)
         found, charges = self.back(body, values, cts, exact, eager)
-        results = [
-            _pair(a, emission.read(values, a), ct) for a, ct in zip(body.outputs, cts, strict=True)
-        ]
+        results = [_pair(a, emission.read(values, a), ct) for a, ct in zip(body.outputs, cts, strict=True)]
         return found, {"equations": charges, "results": results, "ran": jnp.ones(())}
 
     def charge(self, program: Program, eq: Equation, exact, operands, results, cts, of_operands) -> Charges:
