@@ -51,7 +51,7 @@ class ArgumentError(PyBridgeError, TypeError):
 
 
 class PrecisionUnreachable(PyBridgeError, ValueError):
-    """Not even in 64 bits does a function keep the error asked for: `bound` is above `error`, both relative."""
+    """Not even in 64 bits does a function keep the error asked for: `bound` is above `error`, relatively."""
 
     def __init__(self, message: str, *, bound: float = 0.0, error: float = 0.0):
         super().__init__(message)

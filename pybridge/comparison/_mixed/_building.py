@@ -193,7 +193,8 @@ class _Build:
         self.program(w.body, charges, runs, below, (*place, w.title) if w.title else place)
         for j, (atom, result) in enumerate(zip(w.body.outputs, w.results, strict=True)):
             if result is None:
-                self._predicates += [(self.place[below, atom.id], path, k)] * isinstance(atom, Var)
+                if isinstance(atom, Var):
+                    self._predicates.append((self.place[below, atom.id], path, k))
                 continue
             target = self.place[path, eq.outputs[result].id]
             pair = self._summed([b and b["results"][j] for b in bodies], (2,))

@@ -1,7 +1,7 @@
 """A Program with some of its values in 32 bits: the same equations, and conversions where precisions meet.
 
-Arguments and results keep their types. An equation whose results are float32 has float32 operands. One without
-results of 64 bits, a comparison say, has what its operands come as, in 64 bits where they differ.
+Arguments and results keep their types. An equation whose results are float32 has float32 operands. One
+without results of 64 bits, a comparison say, has what its operands come as, in 64 bits where they differ.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def recast(program: Program, inputs: Sequence[TensorType], outputs: Sequence[Ten
     if tuple(inputs) == program.input_types and tuple(outputs) == program.output_types:
         return program
     numbers = itertools.count(len(program.inputs) + sum(len(eq.outputs) for eq in program.equations))
-    before, after, given, found = [], [], [], []
+    before, after, given = [], [], []
+    found: list[Atom] = []
     for old, type_ in zip(program.inputs, inputs, strict=True):
         new = old if type_ == old.type else Var(next(numbers), type_)
         given.append(new)
@@ -60,8 +61,9 @@ def recast(program: Program, inputs: Sequence[TensorType], outputs: Sequence[Ten
         elif isinstance(atom, Literal):
             found.append(Literal(atom.value, type_.dtype))
         else:
-            found.append(Var(next(numbers), type_))
-            after.append(_conversion(atom, found[-1]))
+            new = Var(next(numbers), type_)
+            found.append(new)
+            after.append(_conversion(atom, new))
     equations = (*before, *program.equations, *after)
     return Program("", tuple(given), equations, tuple(found), program.constants, None, program.rules)
 

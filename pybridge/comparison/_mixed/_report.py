@@ -45,8 +45,8 @@ class Precision:
     error, absolute: what was asked for. bound: of the error, to first order, for the elements of the results
     looked at; bound_in_64: of the function as it is. measured: largest error against the function as it is,
     at the example's arguments; nearby: the same at arguments around them; None where that is not finite.
-    narrow: how many equations are in 32 bits, of `total` that were in 64. kept: those that were not, the worst
-    first. uncovered: operations whose errors are not known; they stay.
+    narrow: how many equations are in 32 bits, of `total` that were in 64. kept: those that are not, the
+    worst first. uncovered: operations whose errors are not known; they stay.
     """
 
     function: str

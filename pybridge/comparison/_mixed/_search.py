@@ -111,9 +111,9 @@ class Search:
         worst = int(np.argmax(finite))
         bound = float((graph.bounds * scale)[worst])
         raise PrecisionUnreachable(
-            f"{self.program.name} does not keep an error of {self.tolerance.error:.1e} even in 64 bits: the bound "
-            f"of its rounding error is {bound:.1e} of the result; ask for more, or see pb.blame, which names "
-            "the equations",
+            f"{self.program.name} does not keep an error of {self.tolerance.error:.1e} even in 64 bits: the "
+            f"bound of its rounding error is {bound:.1e} of the result; ask for more, or see pb.blame, which "
+            "names the equations",
             bound=bound,
             error=self.tolerance.error,
         )

@@ -87,7 +87,8 @@ def _distance(y: np.ndarray, exact: np.ndarray) -> float:
     usual = np.isfinite(exact) & np.isfinite(y)
     if not np.array_equal(y[~usual], exact[~usual], equal_nan=True):
         return np.inf
-    return float(abs(y[usual] - exact[usual]).max(initial=0.0))
+    apart = abs(y[usual] - exact[usual])
+    return float(np.max(apart)) if apart.size else 0.0
 
 
 def _near(rng: np.random.Generator, x: Any) -> Any:

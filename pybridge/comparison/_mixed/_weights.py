@@ -124,7 +124,7 @@ def _reach(ct: Array | None) -> Array:
 
 
 def _weighted(ct: Array | None, size: Array | None) -> Array:
-    """0 where the size is: the infinite derivative of sqrt at 0 magnifies nothing. Infinities have no error."""
+    """0 where the size is: the infinite derivative of sqrt at 0 magnifies nothing. Infinities are exact."""
     if ct is None or size is None:
         return jnp.zeros(())
     errs = (size != 0) & jnp.isfinite(size)

@@ -1,4 +1,4 @@
-"""How values go into the bodies of an equation and out of them: one description for loops, branches and calls."""
+"""How values go into the bodies of an equation and out of them: alike for loops, branches and calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Wire:
 
 
 def wires(eq: Equation) -> list[Wire]:
-    """The bodies of an equation whose insides can be narrowed; none of an equation that is taken as a whole."""
+    """The bodies of an equation that can be narrowed inside; none of one that is taken as a whole."""
     attrs: Any = eq.attrs
     operands, results = range(len(eq.inputs)), range(len(eq.outputs))
     match eq.op:
