@@ -219,6 +219,7 @@ include("tracing/described.jl")
 
 # Programs in files, and those of other languages as Julia functions.
 include("archive/trees.jl")
+include("archive/signatures.jl")
 include("archive/format.jl")
 include("archive/sizes.jl")
 include("archive/load.jl")

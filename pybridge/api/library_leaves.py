@@ -12,14 +12,15 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ArgumentError, NotDifferentiable, UnknownOption
-from ..frontend.names import function_name
+from ..frontend.names import argument_names, function_name
+from ..frontend.structures import result_tree
 from ..frontend.tracing import trace
 from ..ir.numerals import DTYPES, dtype_name
 from ..ir.program import Program
 from ..ir.types import SymDim, TensorType
 from ..runtime.julia_call import call
 from .bridge import bridge
-from .library_names import argument_names, path_name
+from .library_names import path_name
 
 Argnums = int | Sequence[int] | None
 
@@ -83,7 +84,7 @@ def flattened(
         return _of_program(f, args, kwargs, chosen)
     bridged = bridge(f, **options)
     dynamic, named, fixed = bridged.static_arguments.split(args, kwargs)
-    places = sorted(set(range(len(args))) - {i for i, _ in fixed.positional})
+    places = sorted(set(range(len(args))) - fixed.positions)
     function, tree = fixed.into(bridged), jax.tree.structure((dynamic, named))
 
     def whole(*leaves):
@@ -113,7 +114,7 @@ def _arguments(f: Callable, args: tuple, dynamic: tuple, places: list[int]) -> _
 
 def _results(program: Program) -> list[Parameter]:
     assert program.structure is not None
-    tree = program.structure.outputs
+    tree = result_tree(program.structure.result)
     paths = jax.tree_util.tree_flatten_with_path(jax.tree.unflatten(tree, range(tree.num_leaves)))[0]
     return [
         Parameter(path_name("value", path), type_, "value", f"result{jax.tree_util.keystr(path)}")

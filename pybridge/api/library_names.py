@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Sequence
-from inspect import Parameter
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -52,15 +50,3 @@ class Names:
 def path_name(start: str, path: Sequence[Any]) -> str:
     """`params` and the path of a leaf in it: `params_layers_0_w`."""
     return "_".join(filter(None, [start, jax.tree_util.keystr(tuple(path), simple=True, separator="_")]))
-
-
-def argument_names(f: Callable, count: int) -> list[str]:
-    """The names of the parameters that `count` positional arguments are for."""
-    try:
-        parameters = list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        return [f"x{i}" for i in range(count)]
-    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in parameters if p.kind in kinds][:count]
-    rest = next((p.name for p in parameters if p.kind is Parameter.VAR_POSITIONAL), "x")
-    return names + [f"{rest}_{i}" for i in range(count - len(names))]

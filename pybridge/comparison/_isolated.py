@@ -41,7 +41,7 @@ def measure_elsewhere(problem: Problem, engine: str, rounds: int, budget: float,
         folder = Path(name)
         job = {
             "engine": engine,
-            "program": str(program),
+            "program": program.text,
             "x64": bool(jax.config.jax_enable_x64),
             "active": problem.active,
             "rounds": rounds,

@@ -17,13 +17,14 @@ from jax import lax
 from ..errors import ArgumentError, ProgramTypeError, PyBridgeError, UnsupportedPrimitive
 from ..ir.deferred import is_of_a_rule, rule_of
 from ..ir.numerals import COMPLEX, DTYPES, dtype_name
-from ..ir.program import Equation, Program, Structure
+from ..ir.program import Equation, Program
 from ..ir.schema import OPERATIONS
 from ..ir.types import Atom, Literal, SymDim, TensorType, Var
 from . import keys
 from .adapter import devices, next_objects, source
 from .dimensions import Dimensions
 from .primitives import SPECS
+from .structures import with_structure
 
 Arrays = tuple[Any, ...]
 
@@ -87,19 +88,6 @@ def callable_of(program: Program) -> Callable[..., Any]:
     function = to_jax(program)
     structure = program.structure
     return function if structure is None else with_structure(structure, function, program.name)
-
-
-def with_structure(structure: Structure, flat: Callable[..., Sequence[Any]], name: str) -> Callable[..., Any]:
-    """`flat`, a function of a Program's inputs as arrays, as one of the user's pytrees."""
-
-    def call(*args, **kwargs):
-        leaves, tree = jax.tree.flatten((args, kwargs))
-        if tree != structure.inputs:
-            raise ArgumentError(f"expected arguments of structure {structure.inputs}, got {tree}")
-        return jax.tree.unflatten(structure.outputs, flat(*leaves))
-
-    call.__name__ = call.__qualname__ = name or "program"
-    return call
 
 
 def _check_known(program: Program) -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import Parameter
 from typing import Any
 
 
@@ -19,6 +22,18 @@ def function_name(f: Any) -> str:
     while isinstance(f, functools.partial):
         f = f.func
     return getattr(f, "__name__", type(f).__name__)
+
+
+def argument_names(f: Callable, count: int) -> list[str]:
+    """The names of the parameters that `count` positional arguments are for."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return [f"x{i}" for i in range(count)]
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in parameters if p.kind in kinds][:count]
+    rest = next((p.name for p in parameters if p.kind is Parameter.VAR_POSITIONAL), "x")
+    return names + [f"{rest}_{i}" for i in range(count - len(names))]
 
 
 def named(module: str | None, path: str) -> Any:

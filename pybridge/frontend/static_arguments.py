@@ -61,6 +61,10 @@ class Fixed:
     positional: tuple[tuple[int, _Value], ...]
     named: tuple[tuple[str, _Value], ...]
 
+    @property
+    def positions(self) -> set[int]:
+        return {i for i, _ in self.positional}
+
     def into(self, f: Callable) -> Callable:
         """`f` as a function of the other arguments, with the same name."""
         if not self.positional and not self.named:

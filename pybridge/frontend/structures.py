@@ -1,97 +1,89 @@
-"""Trees of JAX as those that files have, and back."""
+"""Programs called as the user's function is: arguments by position and name, pytrees in and out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from jax.tree_util import keystr, tree_flatten_with_path, treedef_tuple
 
-from ..errors import ArchiveError
-from ..ir.program import Structure
-from ..ir.trees import Group, Keyed, Known, Leaf, Record, Signature, Tree, checked_keys
-from .adapter import internals
-
-_ADVICE = (
-    "jax.export.register_pytree_node_serialization and register_namedtuple_serialization give a class the "
-    "name that stands for it in files"
-)
+from ..errors import ArgumentError
+from ..ir.structure import Argument, Part, Result, Structure, unique
 
 
-def signature_of(structure: Structure) -> Signature:
-    """Raises ArchiveError for a class that has no name in files."""
-    args, kwargs = map(_tree, structure.inputs.children())
-    assert isinstance(args, Group) and isinstance(kwargs, Keyed)
-    return Signature(args.parts, kwargs, _tree(structure.outputs))
+def structure_of_call(names: Sequence[str], args: tuple, kwargs: dict[str, Any], result: Any) -> Structure:
+    """That of a function called so, by the names of its positional parameters; `result` is a JAX tree."""
+    taken = set(kwargs)
+    by_position = [
+        Argument(unique(name, taken), jax.tree.structure(x)) for name, x in zip(names, args, strict=True)
+    ]
+    # JAX flattens a dict in the order of its keys.
+    by_name = [Argument(name, jax.tree.structure(kwargs[name]), True) for name in sorted(kwargs)]
+    return Structure((*by_position, *by_name), Part("result", result))
 
 
-def structure_of(signature: Signature) -> Structure:
-    """Raises ArchiveError for a name that no class has here.
+def result_tree(result: Result) -> Any:
+    """The JAX tree of what a call gives."""
+    return result.tree if isinstance(result, Part) else treedef_tuple(tuple(map(result_tree, result)))
 
-    What Julia knew while it traced is no argument here, and None inside of one.
+
+def with_structure(structure: Structure, flat: Callable[..., Sequence[Any]], name: str) -> Callable[..., Any]:
+    """`flat`, a function of a Program's inputs as arrays, as one of the user's arguments.
+
+    Arguments that the function took by position may be given by name.
     """
-    arguments = tuple(_example(tree) for tree in signature.arguments if not _is_fixed(tree))
-    inputs = (arguments, _example(signature.keywords))
-    return Structure(jax.tree.structure(inputs), jax.tree.structure(_example(signature.result)))
+    results = result_tree(structure.result)
+
+    def call(*args, **kwargs):
+        return jax.tree.unflatten(results, flat(*_leaves(structure, name, args, kwargs)))
+
+    call.__name__ = call.__qualname__ = name or "program"
+    return call
 
 
-def _is_fixed(tree: Tree) -> bool:
-    return isinstance(tree, Known) and tree.value is not None
+def _leaves(structure: Structure, name: str, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
+    given = dict(kwargs)
+    positional = [a.name for a in structure.arguments if not a.keyword]
+    twice = [key for key in positional[: len(args)] if key in given]
+    given.update(zip(positional, args, strict=False))
+    wanted = [a.name for a in structure.arguments]
+    if twice or len(args) > len(positional) or given.keys() != set(wanted):
+        raise ArgumentError(_unfit(structure, name, len(args), list(kwargs)))
+    leaves = []
+    for argument in structure.arguments:
+        found, tree = jax.tree.flatten(given[argument.name])
+        if tree != argument.tree:
+            raise ArgumentError(
+                f"the argument {argument.name} of {name} has the structure {tree} where {argument.tree} "
+                "is expected"
+            )
+        leaves += found
+    return leaves
 
 
-def _tree(structure: Any) -> Tree:
-    node = structure.node_data()
-    if node is None:
-        return Leaf()
-    kind, data = node
-    if kind is type(None):
-        return Known()
-    parts = tuple(map(_tree, structure.children()))
-    if kind in (tuple, list):
-        return Group(kind.__name__, parts)
-    if kind is dict:
-        return Keyed(_keys(data), parts)
-    return _record(kind, data, parts)
+def _unfit(structure: Structure, name: str, count: int, keywords: list[str]) -> str:
+    arguments = ", ".join(f"{a.name}=" if a.keyword else a.name for a in structure.arguments)
+    by_name = f" and {', '.join(keywords)} by name" if keywords else ""
+    return (
+        f"{name} takes the arguments {arguments or 'of none'}, of the structure that was traced; it got "
+        f"{count} by position{by_name}"
+    )
 
 
-def _keys(keys: Any) -> tuple[int | str, ...]:
-    for kind in (str, int):
-        if all(type(key) is kind for key in keys):
-            try:
-                return checked_keys(keys)
-            except (TypeError, ValueError):
-                break
-    raise ArchiveError(f"a dict in a file has words for keys, or numbers: not {', '.join(map(repr, keys))}")
+def labels(structure: Structure) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the inputs and of the outputs, each with its path in its part: `params['w']`."""
+    inputs = (label for part in structure.arguments for label in _labels(part))
+    return tuple(inputs), tuple(label for part in structure.results for label in _labels(part))
 
 
-def _record(kind: type, data: Any, parts: tuple[Tree, ...]) -> Record:
-    name, write = internals.node_writers.get(kind, (None, None))
-    if name is None:
-        raise ArchiveError(f"{kind.__name__} is a class that files do not know: {_ADVICE}")
-    return Record(name, getattr(kind, "_fields", None), bytes(write(data)), parts)
-
-
-def _example(tree: Tree) -> Any:
-    """A value of that structure, with 0 for its leaves."""
-    match tree:
-        case Leaf():
-            return 0
-        case Known():
-            return None
-        case Group(kind="tuple", parts=parts):
-            return tuple(map(_example, parts))
-        case Group(parts=parts):
-            return list(map(_example, parts))
-        case Keyed(keys=keys, parts=parts):
-            return dict(zip(keys, map(_example, parts), strict=True))
-    return _registered(tree)
-
-
-def _registered(tree: Record) -> Any:
-    if tree.name not in internals.node_readers:
-        raise ArchiveError(f"it has values of a class {tree.name!r}, which is not known here: {_ADVICE}")
-    kind, read, build = internals.node_readers[tree.name]
-    parts = tuple(map(_example, tree.parts))
+def _labels(part: Part) -> list[str]:
+    count = part.tree.num_leaves
     try:
-        return build(read(tree.data), parts)
-    except Exception as e:  # the user's code, on what another program has written
-        raise ArchiveError(f"{kind.__name__} cannot be made of what the file has of it: {e}") from e
+        paths = [path for path, _ in tree_flatten_with_path(jax.tree.unflatten(part.tree, range(count)))[0]]
+        words = [keystr(path) for path in paths]
+    except Exception:  # the user's class, which does not take numbers for its parts
+        words = []
+    if len(words) != count:
+        words = [f"[{i}]" for i in range(count)]
+    return [" ".join(f"{part.name}{word}".split()) for word in words]

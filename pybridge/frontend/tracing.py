@@ -13,12 +13,13 @@ import jax
 
 from ..errors import ArgumentError, PyBridgeError, TracingError, UnknownOption
 from ..ir.deferred import expanded
-from ..ir.program import Program, Structure
+from ..ir.program import Program
 from ..ir.while_bounds import bounded
 from .adapter import jaxprs, references, source
 from .lowering import lower
-from .names import function_name
+from .names import argument_names, function_name
 from .static_arguments import Argnames, Argnums, Fixed, static_arguments
+from .structures import structure_of_call
 
 
 def trace(
@@ -46,9 +47,11 @@ def trace(
 
     @functools.wraps(f)
     def traced(*args, **kwargs) -> Program:
+        names = argument_names(f, len(args))
         args, kwargs, fixed = static.split(args, kwargs)
         jaxpr, out_tree = closed_trace(f, args, kwargs, fixed)
-        structure = Structure(jax.tree.structure((args, kwargs)), out_tree)
+        given = [name for i, name in enumerate(names) if i not in fixed.positions]
+        structure = structure_of_call(given, args, kwargs, out_tree)
         program = expanded(lower(jaxpr, name=program_name(f)))
         if while_bound is not None:
             program = bounded(program, while_bound)

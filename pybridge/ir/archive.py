@@ -23,14 +23,15 @@ from .deferred import expanded
 from .numerals import DTYPES
 from .parser import parse
 from .program import Program, constant_ref
-from .trees import Signature
+from .structure import Structure
 from .types import TensorType
 
 MARK = b"\x89PBA\r\n\x1a\n"
 """As PNG's: what takes a file for text and changes its ends of lines, or bit 7, changes this."""
-VERSION = 1
+VERSION = 2
+"""That is written; all up to it are read."""
 NEEDS = b"0.1.0"
-"""The oldest pybridge that reads this version. It stands in the file, for those that do not."""
+"""The oldest pybridge that reads what this one writes. It stands in the file, for those that do not."""
 ALIGNMENT = 64
 """Of constants in the file: that of caches' lines, so that they can be used where they lie."""
 
@@ -42,7 +43,7 @@ _START_OF_ALL_VERSIONS = struct.Struct("<8sI20s")
 Path_ = str | os.PathLike[str]
 
 
-def write(path: Path_, program: Program, signature: Signature | None) -> None:
+def write(path: Path_, program: Program, structure: Structure | None) -> None:
     """Writes the Program with its derivative rules and constants. The file appears whole or not at all.
 
     Raises ArchiveError where data of its constants are not at hand, and OSError.
@@ -55,7 +56,7 @@ def write(path: Path_, program: Program, signature: Signature | None) -> None:
                 f"the data of the constant {min(missing)} are not at hand: give them to `pb.parse`, or parse "
                 "what `to_text` writes"
             )
-        text = f"{trees.to_text(signature)}\n{whole}".encode()
+        text = f"{trees.to_text(structure, VERSION)}\n{whole.text}".encode()
     places, size = _places(types, len(text))
     head = _HEAD.pack(MARK, VERSION, NEEDS, len(text), size)
     with _replaced(Path(path)) as unfinished, unfinished.open("xb") as file:
@@ -79,7 +80,7 @@ def _replaced(path: Path) -> Iterator[Path]:
         raise
 
 
-def read(path: Path_) -> tuple[Program, Signature | None]:
+def read(path: Path_) -> tuple[Program, Structure | None]:
     """Raises ArchiveError for what is not a whole archive of a version that is known, and OSError."""
     with _naming(path):
         return _read(Path(path))
@@ -94,37 +95,37 @@ def _naming(path: Path_) -> Iterator[None]:
         raise ArchiveError(f"{os.fspath(path)}: {e}", path=path) from e
 
 
-def _read(path: Path) -> tuple[Program, Signature | None]:
+def _read(path: Path) -> tuple[Program, Structure | None]:
     with path.open("rb") as file:
         head = file.read(_START)
-        length, size = _lengths(head, os.fstat(file.fileno()).st_size)
+        version, length, size = _lengths(head, os.fstat(file.fileno()).st_size)
         rest = file.read(size - _START)
     if len(rest) != size - _START:
         raise ArchiveError("it is being written by another process")
     text = rest[:length]
     if head[_HEAD.size :] != _checksum(head[: _HEAD.size], text):
         raise ArchiveError("it is damaged: its checksum is another")
-    return _contents(text, rest)
+    return _contents(version, text, rest)
 
 
-def _lengths(head: bytes, found: int) -> tuple[int, int]:
-    """The bytes of the text and of the file, by its head; `found` is how long it is."""
+def _lengths(head: bytes, found: int) -> tuple[int, int, int]:
+    """The version, and the bytes of the text and of the file, by its head; `found` is how long it is."""
     if head[: len(MARK)] != MARK:
         raise ArchiveError("it is no archive of pybridge")
     if len(head) >= _START_OF_ALL_VERSIONS.size:
         _, version, needs = _START_OF_ALL_VERSIONS.unpack_from(head)
-        if version != VERSION:
+        if not 1 <= version <= VERSION:
             raise ArchiveError(_other_version(version, needs))
     if len(head) < _START:
         raise ArchiveError(f"it is cut off after {len(head)} bytes")
-    *_, length, size = _HEAD.unpack_from(head)
+    _, version, _, length, size = _HEAD.unpack_from(head)
     if found < size:
         raise ArchiveError(f"it is cut off after {found} of {size} bytes")
     if found > size:
         raise ArchiveError(f"it is damaged: it has {found} bytes, and {size} by its head")
     if length > size - _START:
         raise ArchiveError("it is damaged: its text is longer than it")
-    return length, size
+    return version, length, size
 
 
 def _other_version(version: int, needs: bytes) -> str:
@@ -133,8 +134,8 @@ def _other_version(version: int, needs: bytes) -> str:
         return f"it is damaged: there is no version {version}"
     wanted = f"pybridge {name}" if name else "a newer pybridge"
     return (
-        f"it is of version {version}, and this pybridge reads version {VERSION}: it takes {wanted} or newer, "
-        "pip install --upgrade pybridge"
+        f"it is of version {version}, and this pybridge reads versions up to {VERSION}: it takes {wanted} or "
+        "newer, pip install --upgrade pybridge"
     )
 
 
@@ -149,9 +150,9 @@ def _decoded(text: bytes) -> str:
         raise ArchiveError("its text is no UTF-8") from None
 
 
-def _contents(text: bytes, rest: bytes) -> tuple[Program, Signature | None]:
+def _contents(version: int, text: bytes, rest: bytes) -> tuple[Program, Structure | None]:
     description, _, program_text = _decoded(text).partition("\n")
-    signature = trees.from_text(description)
+    structure = trees.from_text(description, version)
     program = parse(program_text)
     types = _constant_types(program)
     places, size = _places(types, len(text))
@@ -163,8 +164,8 @@ def _contents(text: bytes, rest: bytes) -> tuple[Program, Signature | None]:
         end = place - _START + data[ref].nbytes
         if any(rest[start : place - _START]):
             raise ArchiveError("it is damaged: there is something between its constants")
-    _check_leaves(program, signature)
-    return (parse(program_text, data) if data else program), signature
+    _check_leaves(program, structure)
+    return (parse(program_text, data) if data else program), structure
 
 
 def _constant(rest: bytes, at: int, ref: str, type_: TensorType) -> np.ndarray:
@@ -177,11 +178,14 @@ def _constant(rest: bytes, at: int, ref: str, type_: TensorType) -> np.ndarray:
     return array
 
 
-def _check_leaves(program: Program, signature: Signature | None) -> None:
-    if signature is None:
+def _check_leaves(program: Program, structure: Structure | None) -> None:
+    if structure is None:
         return
-    arguments = sum(map(trees.leaf_count, (*signature.arguments, signature.keywords)))
-    if (arguments, trees.leaf_count(signature.result)) != (len(program.inputs), len(program.outputs)):
+    arguments, results = (
+        sum(trees.leaf_count(part.tree) for part in parts)
+        for parts in (structure.arguments, structure.results)
+    )
+    if (arguments, results) != (len(program.inputs), len(program.outputs)):
         raise ArchiveError("its description of arguments and results does not fit its Program")
 
 

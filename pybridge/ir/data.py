@@ -22,7 +22,7 @@ from .types import TensorType
 def to_text(program: Program) -> str:
     """The text of the Program with all that it consists of, its derivative rules and large constants."""
     whole = expanded(program)
-    return str(whole) + "".join(map(_line, whole.constants.items()))
+    return whole.text + "".join(map(_line, whole.constants.items()))
 
 
 def _line(constant: tuple[str, np.ndarray]) -> str:

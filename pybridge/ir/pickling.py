@@ -14,12 +14,13 @@ import numpy as np
 
 from .deferred import expanded
 from .parser import parse
-from .program import Program, Structure
+from .program import Program
+from .structure import Structure
 
 
 def _reduced(program: Program) -> Any:
     whole = expanded(program)
-    return _restored, (program.name, str(whole), dict(whole.constants), program.structure)
+    return _restored, (program.name, whole.text, dict(whole.constants), program.structure)
 
 
 def _restored(

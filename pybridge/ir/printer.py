@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .numerals import format_float
@@ -20,14 +20,40 @@ VERSION = 1
 RESERVED = frozenset({"true", "false", "none", "inf", "nan"})
 """Words that are values, and names of nothing."""
 
+_WIDTH = 100
+"""Of comments."""
+
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
-def format_program(program: Program) -> str:
-    """The canonical text, sources included, with the version line and a final newline."""
+Names = tuple[Sequence[str], Sequence[str]]
+"""Of the inputs and of the outputs."""
+
+
+def format_program(program: Program, names: Names | None = None) -> str:
+    """The canonical text, sources included, with the version line and a final newline.
+
+    names: stand in comments, which are no part of the canonical text.
+    """
     lines = [f"pybridge {VERSION}"]
     _body(program, f"program {program.name or 'main'}", "", "", lines, sources=True)
+    if names is not None:
+        inputs, outputs = names
+        lines[-2] += f"  # {', '.join(outputs)}" if outputs else ""
+        lines[2:2] = _comment([f"{v} {name}" for v, name in zip(program.inputs, inputs, strict=True)])
     return "\n".join(lines) + "\n"
+
+
+def _comment(words: Sequence[str]) -> list[str]:
+    """The words with commas between, in lines of a width that can be read."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(word) < _WIDTH:
+            lines[-1] += f", {word}"
+        else:
+            lines[-1:] = [f"{line}," for line in lines[-1:]]
+            lines.append(f"  # {word}")
+    return lines
 
 
 def format_body(program: Program) -> str:

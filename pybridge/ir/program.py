@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import ProgramTypeError
 from .printer import format_body, format_program
 from .schema import DERIVATIVE_RULES
+from .structure import Structure
 from .types import Atom, Literal, SymDim, TensorType, Value, Var, content_key
 
 INLINE_CONSTANT = 64
@@ -136,14 +137,6 @@ def checked_string(value: str) -> str:
     return value
 
 
-@dataclass(frozen=True)
-class Structure:
-    """How the user's function groups its values: jax tree definitions of (args, kwargs) and of the result."""
-
-    inputs: Any
-    outputs: Any
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Program:
     """A closed Program.
@@ -153,7 +146,7 @@ class Program:
     and large constants count by their reference.
 
     constants: arrays by reference, for this Program and its nested ones.
-    structure: the user's pytrees, if it was traced from a function; derived Programs have none.
+    structure: the user's arguments and result, if it was traced from a function or derived from one that was.
     rules: derivative rules that are not traced yet, by the names that equations of this Program and its
         nested ones have in their place (see `deferred`). They are of this process and no part of the text.
         A name that is not there says why there is no rule.
@@ -188,6 +181,20 @@ class Program:
     def output_types(self) -> tuple[TensorType, ...]:
         return tuple(atom.type for atom in self.outputs)
 
+    @property
+    def input_names(self) -> tuple[str, ...] | None:
+        """For each input its argument, with the path in it: `params['w']`. None without a structure."""
+        return None if (names := self._names) is None else names[0]
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:
+        """For each output what it is: `result['loss']`, `x_dot`, `x_bar`. None without a structure."""
+        return None if (names := self._names) is None else names[1]
+
+    @property
+    def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        return None if self.structure is None else _layer("frontend.structures").labels(self.structure)
+
     @functools.cached_property
     def digest(self) -> str:
         """sha256, in hexadecimal, of the content: neither the name nor the sources enter."""
@@ -217,6 +224,15 @@ class Program:
         """What was made of this very object, with its rules; see `deferred.remembered`."""
         return {}
 
+    def with_structure(self, structure: Structure | None) -> Program:
+        """The same Program, with what was made of it, as one of these arguments and results."""
+        if structure is self.structure:
+            return self
+        new = object.__new__(Program)
+        new.__dict__.update(vars(self), made=self.made, structure=structure)
+        new.__dict__.pop("bare", None)
+        return new
+
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, Program) else NotImplemented
 
@@ -224,6 +240,11 @@ class Program:
         return hash(self.digest)
 
     def __str__(self) -> str:
+        return format_program(self, self._names)
+
+    @property
+    def text(self) -> str:
+        """The canonical text, which is without the names of inputs and outputs."""
         return format_program(self)
 
     def __repr__(self) -> str:

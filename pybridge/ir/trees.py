@@ -1,10 +1,14 @@
 """How a saved Program's arguments and results are grouped, in a form of no language (docs/archive.md).
 
+    line     := {"arguments": [[name, "position" | "keyword", tree]...], "result": result}
+    result   := [name, tree] | {"tuple": [result...]}
     tree  := "*" | null | {"known": value} | {"tuple": [tree...]} | {"list": [tree...]}
            | {"dict": [[key, tree]...]}
            | {"record": name, "fields": [word...] | null, "data": hexadecimal digits, "parts": [tree...]}
     value := an integer of 64 bits | true | false | a string
     key   := an integer of 64 bits | a string       all of one kind, ascending
+
+Files of version 1 have {"arguments": [tree...], "keywords": [[word, tree]...], "result": tree}.
 
 Both languages write the same tree as the same text, and read no other text of it.
 """
@@ -19,6 +23,7 @@ from typing import Any
 
 from ..errors import ArchiveError, ProgramSyntaxError
 from .program import checked_string
+from .structure import Argument, Part, Result, Structure, unique
 
 MAX_DEPTH = 100
 """As deep as trees nest; julia/src/archive/trees.jl has the same."""
@@ -65,15 +70,6 @@ class Record:
 Tree = Leaf | Known | Group | Keyed | Record
 
 
-@dataclass(frozen=True)
-class Signature:
-    """The arguments by position and by keyword, and the result."""
-
-    arguments: tuple[Tree, ...]
-    keywords: Keyed
-    result: Tree
-
-
 def leaf_count(tree: Tree) -> int:
     return 1 if isinstance(tree, Leaf) else sum(map(leaf_count, parts(tree)))
 
@@ -89,18 +85,39 @@ def _depth(tree: Tree) -> int:
 # Text
 
 
-def to_text(signature: Signature | None) -> str:
+def to_text(structure: Structure | None, version: int) -> str:
     """One line; that of None is `null`: the Program takes and gives arrays in a row."""
-    if signature is None:
+    if structure is None:
         return "null"
-    if max(map(_depth, (*signature.arguments, signature.keywords, signature.result))) > MAX_DEPTH:
+    depths = [_depth(part.tree) for part in (*structure.arguments, *structure.results)]
+    if max([*depths, _nesting(structure.result)]) > MAX_DEPTH:
         raise ArchiveError(f"arguments and results nest at most {MAX_DEPTH} deep in a file")
-    form = {
-        "arguments": list(map(_form, signature.arguments)),
-        "keywords": _form(signature.keywords)["dict"],
-        "result": _form(signature.result),
-    }
+    form = _form_of_version_1(structure) if version == 1 else _form_of(structure)
     return json.dumps(form, ensure_ascii=False, separators=(",", ":"))
+
+
+def _nesting(result: Result) -> int:
+    return 0 if isinstance(result, Part) else 1 + max(map(_nesting, result), default=0)
+
+
+def _form_of(structure: Structure) -> Any:
+    arguments = [[a.name, "keyword" if a.keyword else "position", _form(a.tree)] for a in structure.arguments]
+    return {"arguments": arguments, "result": _result_form(structure.result)}
+
+
+def _result_form(result: Result) -> Any:
+    if isinstance(result, Part):
+        return [result.name, _form(result.tree)]
+    return {"tuple": list(map(_result_form, result))}
+
+
+def _form_of_version_1(structure: Structure) -> Any:
+    (result,) = structure.results
+    return {
+        "arguments": [_form(a.tree) for a in structure.arguments if not a.keyword],
+        "keywords": [[a.name, _form(a.tree)] for a in structure.arguments if a.keyword],
+        "result": _form(result.tree),
+    }
 
 
 def _form(tree: Tree) -> Any:
@@ -119,31 +136,63 @@ def _form(tree: Tree) -> Any:
             return {"record": name, "fields": names, "data": data.hex(), "parts": inner}
 
 
-def from_text(text: str) -> Signature | None:
-    """Raises ProgramSyntaxError where the text is not the one that `to_text` makes of a signature."""
+def from_text(text: str, version: int) -> Structure | None:
+    """Raises ProgramSyntaxError where the text is not the one that `to_text` makes of a structure."""
+    read = _structure_of_version_1 if version == 1 else _structure
     try:
-        signature = _signature(json.loads(text))
-        same = to_text(signature) == text
-    except (ValueError, TypeError, KeyError, RecursionError):
+        form = json.loads(text)
+        structure = None if form is None else read(form)
+        same = to_text(structure, version) == text
+    except (ArchiveError, ValueError, TypeError, KeyError, RecursionError):
         same = False
     if not same:
         raise ProgramSyntaxError(f"{_beginning(text)} is no description of arguments and results")
-    return signature
+    return structure
 
 
 def _beginning(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}...")
 
 
-def _signature(form: Any) -> Signature | None:
-    if form is None:
-        return None
-    if not isinstance(form, dict) or form.keys() != {"arguments", "keywords", "result"}:
+def _structure(form: Any) -> Structure:
+    arguments = [
+        Argument(_name(name), _tree(tree, 1), {"position": False, "keyword": True}[how])
+        for name, how, tree in form["arguments"]
+    ]
+    if len({a.name for a in arguments}) < len(arguments):
         raise ValueError
+    return Structure(tuple(arguments), _result(form["result"], 0))
+
+
+def _result(form: Any, depth: int) -> Result:
+    if depth > MAX_DEPTH:
+        raise ValueError
+    match form:
+        case [name, tree]:
+            return Part(_name(name), _tree(tree, 0))
+        case {"tuple": list(forms)}:
+            return tuple(_result(part, depth + 1) for part in forms)
+    raise ValueError
+
+
+def _name(form: Any) -> str:
+    if not isinstance(form, str) or not form:
+        raise ValueError
+    return checked_string(form)
+
+
+def _structure_of_version_1(form: Any) -> Structure:
+    """Its arguments have no names, and get the names of variables."""
+    positional = _trees(form["arguments"], 0)
     keywords = _tree({"dict": form["keywords"]}, 0)
     if not isinstance(keywords, Keyed) or not all(isinstance(key, str) for key in keywords.keys):
         raise ValueError
-    return Signature(_trees(form["arguments"], 0), keywords, _tree(form["result"], 0))
+    taken = set(map(str, keywords.keys))
+    arguments = [Argument(unique(f"x{i}", taken), tree) for i, tree in enumerate(positional)]
+    arguments += [
+        Argument(str(key), tree, True) for key, tree in zip(keywords.keys, keywords.parts, strict=True)
+    ]
+    return Structure(tuple(arguments), Part("result", _tree(form["result"], 0)))
 
 
 def _trees(forms: Any, depth: int) -> tuple[Tree, ...]:

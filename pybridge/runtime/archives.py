@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import (
@@ -18,12 +17,11 @@ from ..ir.program import Program
 from .requests import ask
 
 if TYPE_CHECKING:
-    from ..ir.program import Structure
-    from ..ir.trees import Signature
+    from ..ir.structure import Structure
 
 
 def save(path: str | os.PathLike[str], program: Program) -> None:
-    """Writes a Program to a file, with its constants, its derivative rules and the grouping of its values.
+    """Writes a Program to a file, with its constants, its derivative rules, and how its values are grouped.
 
     Julia reads it too (`JaxprAD.load`), without Python. The file appears whole or not at all, in the place of
     one that is there. It holds no code: of classes in arguments and results it has names, those that
@@ -33,16 +31,16 @@ def save(path: str | os.PathLike[str], program: Program) -> None:
     """
     if not isinstance(program, Program):
         raise ArgumentError(f"save writes a Program, as pb.trace(f)(*args) makes them, not {program!r}")
-    archive.write(path, program, _signature(path, program))
+    archive.write(path, program, _stored(path, program))
 
 
-def _signature(path: str | os.PathLike[str], program: Program) -> Signature | None:
+def _stored(path: str | os.PathLike[str], program: Program) -> Structure | None:
     if program.structure is None:
         return None
-    from ..frontend.structures import signature_of  # imports JAX, which Programs do without
+    from ..frontend.stored_structures import stored  # imports JAX, which Programs do without
 
     try:
-        return signature_of(program.structure)
+        return stored(program.structure)
     except ArchiveError as e:
         raise ArchiveError(f"{os.fspath(path)}: {e}", path=path) from None
 
@@ -56,18 +54,18 @@ def load(path: str | os.PathLike[str]) -> Program:
     Raises ArchiveError for what is no archive, is damaged, or of a newer pybridge; its types are checked by
     Julia's rules, as `pb.parse` does.
     """
-    program, signature = archive.read(path)
+    program, structure = archive.read(path)
     try:
         ask("check", program)
-        structure = _structure(signature)
+        structure = _restored(structure)
     except (ArchiveError, ProgramSyntaxError, ProgramTypeError, UnsupportedPrimitive) as e:
         raise ArchiveError(f"{os.fspath(path)}: {e}", path=path) from e
-    return replace(program, structure=structure)
+    return program.with_structure(structure)
 
 
-def _structure(signature: Signature | None) -> Structure | None:
-    if signature is None:
+def _restored(structure: Structure | None) -> Structure | None:
+    if structure is None:
         return None
-    from ..frontend.structures import structure_of
+    from ..frontend.stored_structures import restored
 
-    return structure_of(signature)
+    return restored(structure)

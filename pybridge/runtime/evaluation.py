@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import ArgumentError
-from ..frontend.emission import with_structure
+from ..frontend.structures import with_structure
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
 from .requests import addresses, ask, references
 
 
 def call(program: Program, *args, **kwargs):
-    """The results, as the user's pytrees if the Program was traced from a function of pytrees."""
+    """The results, as the user's pytrees if the Program has a structure."""
     structure = program.structure
     if structure is None:
         return tuple(evaluate(program, *args, **kwargs))

@@ -21,6 +21,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import EngineUnavailable, NotDifferentiable
+from ..frontend import derived_structures
 from ..frontend.adapter import checks, devices, eager, jaxprs
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
@@ -54,6 +55,7 @@ def call(
     explain: say on stderr which of the two it was, and why, whenever that is decided.
     sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
     """
+    program = program.with_structure(None)  # the rules below leave inputs and outputs away
     return julia_call_p.bind(*args, program=program, execute=execute, explain=explain, sizes=sizes)
 
 
@@ -160,7 +162,9 @@ def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
             places[atom] = len(lin.known.inputs) + len(outputs)
             outputs.append(atom)
     residuals = tuple(places[atom] for atom in lin.known.outputs[count:])
-    return Split(replace(lin.known, outputs=tuple(outputs)), lin.linear, lin.has_tangent, residuals)
+    structure = program.structure and derived_structures.known(program.structure, len(outputs) - count)
+    known = replace(lin.known, outputs=tuple(outputs), structure=structure)
+    return Split(known, lin.linear, lin.has_tangent, residuals)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, explain, sizes):

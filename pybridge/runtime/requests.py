@@ -54,7 +54,7 @@ def ask(command: str, program: Program | None, *arguments: str, before: str = ""
 
     before: what its text begins with.
     """
-    text = str(program) if program is not None else ""
+    text = program.text if program is not None else ""
     name = (program.name or "a Program") if program else ""
     return ask_about_text(command, text, *arguments, before=before, name=name)
 

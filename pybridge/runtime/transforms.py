@@ -6,17 +6,17 @@ Every answer is remembered by the Program's content, so a derivative is made onc
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
-from .. import errors
 from ..ir.deferred import activated, remembered, settled
 from ..ir.parser import parse, parse_all
 from ..ir.program import Program
+from ..ir.structure import Structure
+from .chosen import Chosen, Mask, active_inputs, mask_of
 from .requests import ask, digits
-
-Mask = tuple[bool, ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,55 +44,77 @@ class Linearization:
         return self.known._repr_html_() + self.linear._repr_html_()
 
 
-def jvp(program: Program, active: Iterable[int] | None = None, *, optimize: bool = False) -> Program:
+def jvp(program: Program, active: Chosen = None, *, optimize: bool = False) -> Program:
     """(x..., tangents of the active x...) -> (y..., tangents of the inexact y...).
 
-    active: indices of inputs; all inexact ones by default.
+    active: indices or names of inputs; all inexact ones by default.
     Raises NotDifferentiable for an active input that is neither float nor complex.
     """
-    return _made(_jvp, program, _active(program, active), optimize)
+    mask = active_inputs(program, active)
+    made = _made(_jvp, program, mask, optimize)
+    return _structured(program, made, lambda of, s: of.jvp(s, mask, _inexact(program)))
 
 
 def linearize(
-    program: Program,
-    active: Iterable[int] | None = None,
-    *,
-    optimize: bool = False,
-    compact: bool = False,
+    program: Program, active: Chosen = None, *, optimize: bool = False, compact: bool = False
 ) -> Linearization:
     """The Program split into a known part and a part linear in the tangents of the active inputs.
 
     compact: residuals are few and small: factors of a tangent are multiplied before they meet it, and the
         linear part computes large residuals again where that is cheap.
     """
-    return _made(_linearize, program, _active(program, active), optimize, compact)
+    mask = active_inputs(program, active)
+    lin = _made(_linearize, program, mask, optimize, compact)
+    if program.structure is None:
+        return lin
+    known = _structured(program, lin.known, lambda of, s: of.known(s, lin.residuals))
+    linear = _structured(
+        program,
+        lin.linear,
+        lambda of, s: of.linear(s, mask, lin.has_tangent, lin.residuals),
+    )
+    return replace(lin, known=known, linear=linear)
 
 
 def transpose(
-    program: Program,
-    linear: Iterable[int] | None = None,
-    cotangents: Iterable[int] | None = None,
-    *,
-    optimize: bool = False,
+    program: Program, linear: Chosen = None, cotangents: Chosen = None, *, optimize: bool = False
 ) -> Program:
     """(the other x..., cotangents of the given y...) -> (cotangents of the linear x...).
 
-    linear: indices of the inputs in which the Program is linear jointly; all inexact ones by default.
-    cotangents: indices of the results whose cotangents are given, the others' are zero; all by default.
+    linear: the inputs, by indices or names, in which it is linear jointly; all inexact ones by default.
+    cotangents: the results, by indices or names, whose cotangents are given, the others' are zero; all by
+        default.
     Raises UnsupportedPrimitive where the Program is not linear in those inputs.
     """
-    given = _mask(program, cotangents, len(program.outputs), "result")
-    return _made(_transpose, program, _active(program, linear), optimize, given)
+    given = mask_of(program, cotangents, "result")
+    mask = active_inputs(program, linear)
+    made = _made(_transpose, program, mask, optimize, given)
+    return _structured(program, made, lambda of, s: of.transpose(s, mask, given))
 
 
-def vjp(
-    program: Program, active: Iterable[int] | None = None, *, value: bool = False, optimize: bool = False
-) -> Program:
+def vjp(program: Program, active: Chosen = None, *, value: bool = False, optimize: bool = False) -> Program:
     """transpose of linearize: (x..., cotangents of the inexact y...) -> (cotangents of the active x...).
 
     value: the results y... come first.
     """
-    return _made(_vjp, program, _active(program, active), optimize, value)
+    mask = active_inputs(program, active)
+    made = _made(_vjp, program, mask, optimize, value)
+    return _structured(program, made, lambda of, s: of.vjp(s, mask, _inexact(program), value))
+
+
+def _inexact(program: Program) -> Mask:
+    return tuple(type_.inexact for type_ in program.output_types)
+
+
+def _structured(
+    origin: Program, made: Program, derived: Callable[[ModuleType, Structure], Structure]
+) -> Program:
+    """What is remembered by content is of many origins, so each gives it its own structure."""
+    if origin.structure is None:
+        return made
+    from ..frontend import derived_structures  # imports JAX, which Programs do without
+
+    return made.with_structure(derived(derived_structures, origin.structure))
 
 
 def _made(make: Callable[..., Any], program: Program, mask: Mask, optimize: bool, *options: Any) -> Any:
@@ -118,7 +140,8 @@ def _made_with_rules(program: Program, make: Callable[..., Any], mask: Mask, opt
 
 def optimize(program: Program) -> Program:
     """The same function in fewer equations; values change by rounding at most."""
-    return replace(_optimize(program.bare), rules=program.rules) if program.rules else _optimize(program)
+    made = replace(_optimize(program.bare), rules=program.rules) if program.rules else _optimize(program)
+    return made.with_structure(program.structure)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -157,29 +180,6 @@ def _vjp(program: Program, active: Mask, optimize: bool, value: bool) -> Program
 
 def _program(origin: Program, text: str) -> Program:
     return parse(text, origin.constants)
-
-
-def _active(program: Program, active: Iterable[int] | None) -> Mask:
-    if active is None:
-        return tuple(type_.inexact for type_ in program.input_types)
-    mask = _mask(program, active, len(program.inputs), "input")
-    for i, (chosen, type_) in enumerate(zip(mask, program.input_types, strict=True)):
-        if chosen and not type_.inexact:
-            raise errors.NotDifferentiable(
-                f"input {i} of {program.name} has type {type_}; only float and complex inputs have "
-                "derivatives. Convert it to a float, or leave it out of `active`."
-            )
-    return mask
-
-
-def _mask(program: Program, indices: Iterable[int] | None, count: int, what: str) -> Mask:
-    if indices is None:
-        return (True,) * count
-    chosen = set(indices)
-    for i in chosen:
-        if not 0 <= i < count:
-            raise errors.ArgumentError(f"{program.name} has no {what} {i}; it has {count}")
-    return tuple(i in chosen for i in range(count))
 
 
 def _flag(optimize: bool) -> str:

@@ -32,23 +32,28 @@ def registered(x64):
             jax.export.register_namedtuple_serialization(kind, serialized_name=name)
 
 
-def _loaded(name: str) -> pb.Program:
-    return pb.load(FOLDER / "v1" / f"{name}.pybridge")
+def _version(path: Path) -> int:
+    return int.from_bytes(path.read_bytes()[8:12], "little")
+
+
+def _loaded(name: str, version: int = 1) -> pb.Program:
+    return pb.load(FOLDER / f"v{version}" / f"{name}.pybridge")
 
 
 def test_there_are_files_of_every_version():
-    versions = {int.from_bytes(path.read_bytes()[8:12], "little") for path in FILES}
-    assert versions == set(range(1, archive.VERSION + 1)) and len(FILES) >= 11
+    assert {_version(path) for path in FILES} == set(range(1, archive.VERSION + 1)) and len(FILES) >= 11
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_file_is_written_as_it_was(path, tmp_path):
-    program, signature = archive.read(path)
-    archive.write(tmp_path / "again", program, signature)
-    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+    before = archive.read(path)
+    archive.write(tmp_path / "again", *before)
+    again = tmp_path / "again"
+    assert archive.read(again) == before
+    assert _version(path) < archive.VERSION or again.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_file_loads(path, tmp_path):
     program = pb.load(path)
     pb.save(tmp_path / "again", program)
@@ -65,9 +70,10 @@ def _close(found, expected, rtol=1e-12):
 def test_the_model_of_jax():
     (p, x), keywords = v1.model_arguments()
     expected = v1.model(p, x, **keywords)
-    program = _loaded("jax-model")
-    _close(program.call(p, x, **keywords), expected)
-    _close(jax.jit(program.to_jax())(p, x, **keywords), expected)
+    for version in (1, 2):
+        program = _loaded("jax-model", version)
+        _close(program.call(p, x, **keywords), expected)
+        _close(jax.jit(program.to_jax())(p, x, **keywords), expected)
     reference = _loaded("jax-model-reference").call()
     _close(reference["value"], expected)
 
@@ -80,9 +86,42 @@ def test_derivatives_of_the_loss_of_jax():
     _close(gradient.call(x, np.float64(1))[0], reference["gradient"])
     _close(_loaded("jax-vjp").call(x, np.float64(1))[0], reference["gradient"])
     product = gradient.jvp(active={0})
-    _close(product.call(x, np.float64(1), v)[1], reference["hvp"], 1e-11)
+    _close(product.call(x, np.float64(1), v)[1][0], reference["hvp"], 1e-11)
     third = product.jvp(active={0})
-    _close(third.call(x, np.float64(1), v, w)[-1], reference["third"], 1e-10)
+    _close(third.call(x, np.float64(1), v, w)[-1][-1][0], reference["third"], 1e-10)
+
+
+def test_derivatives_have_their_names_and_groups():
+    (p, x), keywords = v1.model_arguments()
+    dots = np.cos(np.arange(6.0)).reshape(2, 3), np.float64(0.5)
+    found = _loaded("jax-model-jvp", 2).call(p, x, dots[0], **keywords, scale_dot=dots[1])
+    f = lambda x, scale: v1.model(p, x, scale=scale)  # noqa: E731
+    _close(found, jax.jvp(f, (x, keywords["scale"]), dots), 1e-11)
+    reference, product = v1.loss_reference(), _loaded("jax-hvp", 2)
+    (gradient,), (hvp,) = product.call(reference["x"], x_dot=reference["v"], ct=np.float64(1))
+    _close((gradient, hvp), (reference["gradient"], reference["hvp"]), 1e-11)
+    assert product.input_names == ("x", "ct", "x_dot")
+    assert product.output_names == ("x_bar", "x_bar_dot")
+
+
+def test_a_derivative_by_a_part_of_a_class_of_the_users():
+    window, x = v1.Window(np.float64(-0.5), np.float64(0.5)), np.linspace(-1, 1, 4)
+    vjp = _loaded("jax-windowed-vjp", 2)
+    value, (bar, none) = vjp.call(window, x, v1.windowed(window, x))
+    _close(value, v1.windowed(window, x))
+    assert isinstance(bar, v1.Window) and bar.high is none is None
+    pull = jax.vjp(lambda low: v1.windowed(v1.Window(low, window.high), x), window.low)[1]
+    _close(bar.low, pull(jax.tree.map(jnp.asarray, v1.windowed(window, x)))[0])
+    assert vjp.output_names[-1] == "w_bar.low"
+
+
+def test_names_of_arguments_of_a_function_of_julias():
+    slope = _loaded("julia-slope", 2)
+    assert slope.input_names == ("o.rate", "o.damping", "x")
+    o, x = Oscillator(1.5, 0.25), np.linspace(-1, 1, 10)
+    expected = jax.grad(lambda o: _energy(*o, x)["energy"])(Oscillator(1.5, 0.25))
+    _close(slope.call(x=x, o=o), expected, 1e-11)
+    assert _loaded("julia-energy").input_names == ("x0.rate", "x0.damping", "x1")
 
 
 def test_sizes_that_are_open():
@@ -129,8 +168,9 @@ def test_what_julia_traced_and_its_derivatives():
     for order in (jax.grad, lambda f: jax.grad(lambda x: (jax.grad(f)(x) ** 2).sum())):
         slope = order(lambda x: run(Oscillator(1.5, 0.25), x)["energy"])(x)
         _close(slope, order(lambda x: _energy(1.5, 0.25, x)["energy"])(x), 1e-11)
-    cotangents = [np.float64(1), np.zeros(12)]
-    rate, damping, by_x = program.vjp(active={0, 1, 2}).call(1.5, 0.25, x, *cotangents)
+    ct = {"energy": np.float64(1), "note": None, "path": np.zeros(12), "steps": None}
+    by_oscillator, by_x = program.vjp(active={0, 1, 2}).call(Oscillator(1.5, 0.25), x, ct)
+    rate, damping = by_oscillator
     _close((rate, damping, by_x), jax.grad(lambda *a: _energy(*a)["energy"], (0, 1, 2))(1.5, 0.25, x), 1e-11)
     exported = pb.export(program, ["cpu"])()
     _close(exported.call(1.5, 0.25, x)[0], found["energy"])

@@ -72,9 +72,25 @@ def test_its_derivatives_are_those_of_before_with_the_users_rules(saved):
 def test_derivatives_are_saved_too(saved):
     f = lambda x: jnp.sum(jnp.sin(x @ WEIGHTS))  # noqa: E731
     gradient = saved(pb.trace(f)(ARGUMENTS[1]).vjp().optimize())
-    assert gradient.structure is None
+    assert str(gradient) == str(pb.trace(f)(ARGUMENTS[1]).vjp().optimize())
     (found,) = gradient.call(ARGUMENTS[1], np.float32(1))
     np.testing.assert_allclose(found, jax.grad(f)(ARGUMENTS[1]), rtol=1e-5)
+
+
+def test_derivatives_keep_names_and_groups(saved):
+    scale = np.float32(2)
+    program = pb.trace(model)(*ARGUMENTS, scale=scale).jvp(active=["p", "scale"])
+    again = saved(program)
+    assert again == program and again.structure == program.structure and str(again) == str(program)
+    dots = {"b": (np.ones(20, np.float32),)}, np.float32(1)
+    (y, y_dot), expected = (
+        again.call(*ARGUMENTS, dots[0], scale=scale, scale_dot=dots[1]),
+        jax.jvp(lambda p, scale: model(p, ARGUMENTS[1], scale=scale), (ARGUMENTS[0], scale), dots),
+    )
+    assert jax.tree.structure((y, y_dot)) == jax.tree.structure(expected)
+    for found, right in zip(jax.tree.leaves((y, y_dot)), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(found, right, rtol=2e-4, atol=1e-5)
+    assert saved(again.jvp(active="p_dot['b']")).input_names[-1] == "p_dot_dot['b'][0]"
 
 
 def test_sizes_that_are_open_stay_open(saved):

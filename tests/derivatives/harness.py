@@ -20,7 +20,7 @@ from cases import CASES
 from cases_control import scaled_sine
 
 import pybridge as pb
-from pybridge.runtime import transforms
+from pybridge.runtime import evaluation, transforms
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """Compiling takes most of the time, and what is compiled here runs once or twice."""
@@ -212,18 +212,19 @@ def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
         transforms.normalize(derived)
     if setup.forward:
         jvp = program.jvp(active=case.active)
-        count = len(program.outputs)
-        tangents = jvp.call(*args, *setup.tangents)[count:]
+        tangents = evaluation.evaluate(jvp, *args, *setup.tangents)[len(program.outputs) :]
         assert_agree(tangents, expected["jvp"], f"{case}: jvp, in Julia")
         transforms.normalize(jvp.optimize())
     if case.reverse:
         vjp = program.vjp(active=case.active)
-        results = vjp.call(*args, *setup.cotangents)
+        results = evaluation.evaluate(vjp, *args, *setup.cotangents)
         assert_agree(results, expected["vjp"], f"{case}: vjp, in Julia")
         shorter = vjp.optimize()
         assert shorter.equation_count() <= vjp.equation_count()
         assert_agree(
-            shorter.call(*args, *setup.cotangents), expected["vjp"], f"{case}: optimised vjp, in Julia"
+            evaluation.evaluate(shorter, *args, *setup.cotangents),
+            expected["vjp"],
+            f"{case}: optimised vjp, in Julia",
         )
         transforms.normalize(vjp)
         transforms.normalize(shorter)

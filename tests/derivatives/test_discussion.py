@@ -84,6 +84,7 @@ def _without_sources(p: Program) -> str:
 GOLDEN = """\
 pybridge 1
 program vjp_seed(%0: f32[2,3,4], %1: f32[4], %2: f32[2,3,4]) {
+  # %0 x, %1 a, %2 ct
   %3: f32[2,3,4] = broadcast_in_dim %1 {shape=[2, 3, 4], dims=[2]}
   %4: f32[2,3,4] = mul %3 %0
   %5: f32[2,3,4] = sin %4
@@ -101,7 +102,7 @@ program vjp_seed(%0: f32[2,3,4], %1: f32[4], %2: f32[2,3,4]) {
   %17: f32[2,3,4] = mul %15 %0
   %18: f32[2,3,4] = sub %17 %12
   %19: f32[4] = reduce_sum %18 {axes=[0, 1]}
-  return %16 %19
+  return %16 %19  # x_bar, a_bar
 }
 """
 

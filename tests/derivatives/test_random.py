@@ -158,7 +158,7 @@ def _check_programs(example: Example, expected: dict) -> None:
 
 def _check_text(program: pb.Program) -> None:
     """Both languages read and print the same text, and Julia finds the types right."""
-    text = str(program)
+    text = program.text
     assert str(pb.parse(text, program.constants)) == text
     assert str(transforms.normalize(program)) == text
 

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pybridge as pb
+from pybridge.frontend.stored_structures import stored
 from pybridge.ir import archive
 from pybridge.ir.numerals import DTYPES
 from pybridge.ir.program import Program, constant_ref
@@ -69,7 +70,8 @@ def _model() -> Program:
 
 
 def _saved(folder: Path) -> bytes:
-    archive.write(folder / "model.pybridge", _model(), None)
+    program = _model()
+    archive.write(folder / "model.pybridge", program, stored(program.structure))
     return (folder / "model.pybridge").read_bytes()
 
 
@@ -150,19 +152,19 @@ def test_wrong_texts_under_a_right_checksum_are_refused_or_programs(content, tmp
     sealed = _sealed(content[: archive._START + length], bytes(text), size=len(content) + moved)
     path.write_bytes(sealed + padding + rest)
     try:
-        program, _ = archive.read(path)
+        program, structure = archive.read(path)
     except pb.ArchiveError:
         return
-    archive.write(path, program, None)
-    assert archive.read(path)[0] == program
+    archive.write(path, program, structure)
+    assert archive.read(path) == (program, structure)
 
 
 @pytest.mark.parametrize(
     "head, message",
     [
-        ({"version": 2, "needs": b"0.9.0"}, "is of version 2, .* takes pybridge 0.9.0 or newer"),
-        ({"version": 2, "needs": b""}, "is of version 2, .* takes a newer pybridge"),
-        ({"version": 2, "needs": b"\x1b[31m"}, "damaged: there is no version 2"),
+        ({"version": 3, "needs": b"0.9.0"}, "is of version 3, .* takes pybridge 0.9.0 or newer"),
+        ({"version": 3, "needs": b""}, "is of version 3, .* takes a newer pybridge"),
+        ({"version": 3, "needs": b"\x1b[31m"}, "damaged: there is no version 3"),
         ({"version": 0}, "damaged: there is no version 0"),
         ({"mark": b"\x89PNG\r\n\x1a\n"}, "no archive of pybridge"),
         ({"mark": b"\x89PBA\n\x1a\n"}, "no archive of pybridge"),
@@ -177,11 +179,11 @@ def test_heads(head, message, content, tmp_path):
     assert re.search(message, refused), refused
 
 
-def _with_text(text: str, data: bytes = b"") -> bytes:
+def _with_text(text: str, data: bytes = b"", version: int = archive.VERSION) -> bytes:
     encoded = text.encode()
     padding = bytes(-(archive._START + len(encoded)) % 64) if data else b""
     size = archive._START + len(encoded) + len(padding) + len(data)
-    head = archive._HEAD.pack(archive.MARK, 1, archive.NEEDS, len(encoded), size)
+    head = archive._HEAD.pack(archive.MARK, version, archive.NEEDS, len(encoded), size)
     return head + hashlib.sha256(head + encoded).digest() + encoded + padding + data
 
 
@@ -238,7 +240,33 @@ NO_DESCRIPTIONS = [
     '{"arguments":["*"],"keywords":[[1,"*"]],"result":"*"}',
     *(f'{{"arguments":[{tree}],"keywords":[],"result":"*"}}' for tree in _NO_TREES),
 ]
-"""Lines that describe no arguments and results; julia/test/archive/trees.jl has them too."""
+"""Lines of version 1 that describe no arguments and results; julia/test/archive/trees.jl has them too."""
+
+_X = '["x","position","*"]'
+NO_DESCRIPTIONS_OF_NAMES = [
+    '{"arguments":[],"keywords":[],"result":"*"}',
+    '{"arguments":0,"result":["y","*"]}',
+    '{"arguments":{"x":1},"result":["y","*"]}',
+    f'{{"arguments":[{_X}],"result":"*"}}',
+    f'{{"arguments":[{_X}],"result":["*"]}}',
+    f'{{"arguments":[{_X}],"result":["","*"]}}',
+    f'{{"arguments":[{_X}],"result":[1,"*"]}}',
+    f'{{"arguments":[{_X}],"result":{{"list":[]}}}}',
+    f'{{"arguments":[{_X}],"result":{{"tuple":["y","*"]}}}}',
+    f'{{"arguments":[{_X}], "result":["y","*"]}}',
+    f'{{"result":["y","*"],"arguments":[{_X}]}}',
+    f'{{"arguments":[{_X},{_X}],"result":["y","*"]}}',
+    '{"arguments":["*"],"result":["y","*"]}',
+    '{"arguments":[["x","*"]],"result":["y","*"]}',
+    '{"arguments":[["x",false,"*"]],"result":["y","*"]}',
+    '{"arguments":[["x",["keyword"],"*"]],"result":["y","*"]}',
+    '{"arguments":[["","position","*"]],"result":["y","*"]}',
+    '{"arguments":[[null,"position","*"]],"result":["y","*"]}',
+    f'{{"arguments":[{_X}],"result":["y","*"],"more":1}}',
+    '{"arguments":[],"result":' + '{"tuple":[' * 101 + '["y","*"]' + "]}" * 101 + "}",
+    *(f'{{"arguments":[["x","position",{tree}]],"result":["y","*"]}}' for tree in _NO_TREES),
+]
+"""The same of version 2."""
 
 
 @pytest.mark.parametrize(
@@ -246,10 +274,10 @@ NO_DESCRIPTIONS = [
     [
         ("null", "expected 'pybridge'"),
         (f"{{}}\n{_PROGRAM}", "no description of arguments"),
-        *((f"{line}\n{_PROGRAM}", "no description of arguments") for line in NO_DESCRIPTIONS),
         (f"{'[' * 100_000}\n{_PROGRAM}", "no description of arguments"),
-        (f'{{"arguments":[],"keywords":[],"result":"*"}}\n{_PROGRAM}', "does not fit its Program"),
-        (f'{{"arguments":["*","*"],"keywords":[],"result":"*"}}\n{_PROGRAM}', "does not fit its Program"),
+        *((f"{line}\n{_PROGRAM}", "no description of arguments") for line in NO_DESCRIPTIONS_OF_NAMES),
+        (f'{{"arguments":[],"result":["y","*"]}}\n{_PROGRAM}', "does not fit its Program"),
+        (f'{{"arguments":[{_X}],"result":{{"tuple":[]}}}}\n{_PROGRAM}', "does not fit its Program"),
         (f"null\n{_PROGRAM}".replace("pybridge 1", "pybridge 2"), "of version 2"),
         (
             f'null\npybridge 1\nprogram f() {{\n  %0: f32[35184372088832] = constant {{ref="{_REF}"}}\n'
@@ -270,6 +298,30 @@ NO_DESCRIPTIONS = [
 def test_texts(text, message, tmp_path):
     refused = _read(tmp_path / "f.pybridge", _with_text(text))
     assert message in refused, refused
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        *((line, "no description of arguments") for line in NO_DESCRIPTIONS),
+        (f'{{"arguments":[{_X}],"result":["y","*"]}}', "no description of arguments"),
+        ('{"arguments":[],"keywords":[],"result":"*"}', "does not fit its Program"),
+        ('{"arguments":["*","*"],"keywords":[],"result":"*"}', "does not fit its Program"),
+    ],
+)
+def test_lines_of_version_1(line, message, tmp_path):
+    refused = _read(tmp_path / "f.pybridge", _with_text(f"{line}\n{_PROGRAM}", version=1))
+    assert message in refused, refused
+
+
+def test_a_line_of_version_1_has_names_of_variables(tmp_path):
+    line, program = (
+        '{"arguments":["*"],"keywords":[["x0","*"]],"result":"*"}',
+        _PROGRAM.replace("f32[])", "f32[], %1: f32[])"),
+    )
+    (tmp_path / "f").write_bytes(_with_text(f"{line}\n{program}", version=1))
+    _, structure = archive.read(tmp_path / "f")
+    assert [(a.name, a.keyword) for a in structure.arguments] == [("x0_2", False), ("x0", True)]
 
 
 def test_data_of_another_hash(tmp_path):

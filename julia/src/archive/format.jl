@@ -3,8 +3,9 @@
 # memory is taken than the file is long.
 
 const ARCHIVE_MARK = UInt8[0x89, 0x50, 0x42, 0x41, 0x0d, 0x0a, 0x1a, 0x0a]
-const ARCHIVE_VERSION = 1
-"The oldest pybridge that reads this version. It stands in the file, for those that do not."
+"That is written; all up to it are read."
+const ARCHIVE_VERSION = 2
+"The oldest pybridge that reads what this one writes. It stands in the file, for those that do not."
 const ARCHIVE_NEEDS = "0.1.0"
 const ARCHIVE_ALIGNMENT = 64
 const ARCHIVE_HEAD = 48         # bytes
@@ -34,7 +35,7 @@ function write_contents(path, p::Program, signature)
         haskey(constants, ref) ||
             refuse("the data of the constant $ref are not at hand")
     end
-    text = codeunits(string(signature_text(signature), "\n", program_text(p)))
+    text = codeunits(string(signature_text(signature, ARCHIVE_VERSION), "\n", program_text(p)))
     places, size = constant_places(types, length(text))
     head = archive_head(length(text), size)
     replacing(path) do io
@@ -74,13 +75,13 @@ refuse(message) = throw(ArchiveError(message, ""))
 
 function read_contents(io)
     head = read(io, ARCHIVE_START)
-    length, size = archive_lengths(head, filesize(io))
+    version, length, size = archive_lengths(head, filesize(io))
     text = read(io, length)
     head[ARCHIVE_HEAD+1:end] == archive_checksum(head[1:ARCHIVE_HEAD], text) ||
         refuse("it is damaged: its checksum is another")
     isvalid(String, text) || refuse("its text is no UTF-8")
     description, program_text = split_line(String(text))
-    signature = read_signature(String(description))
+    signature = read_signature(String(description), version)
     p = one_program(checked_programs(program_text))
     types = constant_types!(ConstantTypes(), Dict{String,StoredArray}(), p)
     places, needed = constant_places(types, length)
@@ -93,19 +94,19 @@ function read_contents(io)
     check_leaves(p, signature)
     with_data(p, constants), signature
 end
-"The bytes of the text and of the file, by its head; `found` is how long it is."
+"The version, and the bytes of the text and of the file, by its head; `found` is how long it is."
 function archive_lengths(head, found)
     head[1:min(end, 8)] == ARCHIVE_MARK || refuse("it is no archive of pybridge")
     if length(head) >= 32
         version = little(UInt32, head, 8)
-        version == ARCHIVE_VERSION || refuse(other_version(version, head[13:32]))
+        1 <= version <= ARCHIVE_VERSION || refuse(other_version(version, head[13:32]))
     end
     length(head) == ARCHIVE_START || refuse("it is cut off after $(length(head)) bytes")
     text, size = little(UInt64, head, 32), little(UInt64, head, 40)
     found < size && refuse("it is cut off after $found of $size bytes")
     found > size && refuse("it is damaged: it has $found bytes, and $size by its head")
     text > size - ARCHIVE_START && refuse("it is damaged: its text is longer than it")
-    Int(text), Int(size)
+    little(UInt32, head, 8), Int(text), Int(size)
 end
 little(T, bytes, at) = ltoh(reinterpret(T, bytes[at+1:at+sizeof(T)])[1])
 
@@ -113,7 +114,7 @@ function other_version(version, needs)
     name = String(needs[1:something(findlast(!=(0x00), needs), 0)])
     version == 0 || !occursin(r"^[0-9A-Za-z.+-]*$", name) ?
     "it is damaged: there is no version $version" :
-    "it is of version $version, and this JaxprAD reads version $ARCHIVE_VERSION: it takes " *
+    "it is of version $version, and this JaxprAD reads versions up to $ARCHIVE_VERSION: it takes " *
     (isempty(name) ? "a newer pybridge" : "pybridge $name or newer")
 end
 
@@ -143,8 +144,9 @@ end
 
 check_leaves(p::Program, ::Nothing) = nothing
 function check_leaves(p::Program, s::Signature)
-    arguments = mapreduce(leaf_count, +, s.arguments; init = 0) + leaf_count(s.keywords)
-    arguments == length(p.inputs) && leaf_count(s.result) == length(p.outputs) ||
+    total(parts) = mapreduce(leaf_count, +, parts; init = 0)
+    total(s.parameters) == length(p.inputs) &&
+        total(named_results(s.result)) == length(p.outputs) ||
         refuse("its description of arguments and results does not fit its Program")
 end
 

@@ -27,10 +27,12 @@ function load(path::AbstractString)
 end
 
 "Of a Program of arrays in a row: its results are a tuple."
-flat_signature(p::Program) = Signature(Tree[LeafTree() for _ in p.inputs], KeyedTree([], []),
-    GroupTree(:tuple, Tree[LeafTree() for _ in p.outputs]))
+flat_signature(p::Program) =
+    Signature(Parameter[Parameter("x$(k - 1)", false, LeafTree()) for k in eachindex(p.inputs)],
+        NamedResult("result", GroupTree(:tuple, Tree[LeafTree() for _ in p.outputs])))
 
-Base.show(io::IO, f::LoadedProgram) = print(io, program_text(f.program))
+Base.show(io::IO, f::LoadedProgram) =
+    print(io, named_program_text(f.program, input_names(f.signature), output_names(f.signature)))
 Base.show(io::IO, ::MIME"text/plain", f::LoadedProgram) = show(io, f)
 Base.print(io::IO, f::LoadedProgram) = show(io, f)
 program_name(f::LoadedProgram) = f.program.name
@@ -38,12 +40,9 @@ program_name(f::LoadedProgram) = f.program.name
 function (f::LoadedProgram)(arguments...; keywords...)
     leaves, places = Any[], String[]
     s = f.signature
-    length(arguments) == length(s.arguments) || throw(ArgumentError(
-        "$(f.program.name) takes $(length(s.arguments)) arguments, not $(length(arguments))"))
-    for (k, (tree, x)) in enumerate(zip(s.arguments, arguments))
-        leaves!(leaves, places, tree, x, "argument $k")
+    for (p, x) in zip(s.parameters, placed_arguments(f, arguments, values(keywords)))
+        leaves!(leaves, places, p.tree, x, "argument $(p.name)")
     end
-    leaves!(leaves, places, s.keywords, values(keywords), "keywords")
     given = Any[leaf_value(aval(v), x, place)
                 for (v, x, place) in zip(f.program.inputs, leaves, places)]
     p = at_shapes(f.program, [x isa Number ? () : program_shape(size(x)) for x in given])
@@ -54,6 +53,25 @@ function (f::LoadedProgram)(arguments...; keywords...)
 end
 
 # ---- arguments
+
+"""
+The arguments in the order of the inputs. Those that are passed by position may be given by name."""
+function placed_arguments(f::LoadedProgram, arguments, keywords::NamedTuple)
+    parameters = f.signature.parameters
+    positional = [p.name for p in parameters if !p.keyword]
+    given = Dict{String,Any}(zip(positional, arguments))
+    named = Dict{String,Any}(String(name) => x for (name, x) in pairs(keywords))
+    length(arguments) <= length(positional) && isempty(intersect(keys(given), keys(named))) &&
+        Set(p.name for p in parameters) == union(keys(given), keys(named)) ||
+        throw(ArgumentError(unfit(f, length(arguments), keys(keywords))))
+    merge!(given, named)
+    Any[given[p.name] for p in parameters]
+end
+function unfit(f::LoadedProgram, count, names)
+    parameters = [p.keyword ? "$(p.name)=" : p.name for p in f.signature.parameters]
+    "$(f.program.name) takes $(isempty(parameters) ? "no arguments" : join(parameters, ", ")); " *
+    "it got $count by position" * (isempty(names) ? "" : " and $(join(names, ", ")) by name")
+end
 
 "Adds the leaves of a value of that structure, and where in the arguments they are."
 leaves!(leaves, places, ::LeafTree, x, place) = (push!(leaves, x); push!(places, place))
@@ -140,6 +158,9 @@ describe_type(t::TensorType) =
 
 # ---- results
 
+grouped(r::NamedResult, values) = grouped(r.tree, values)
+grouped(r::SeveralResults, values) = foldl((all, part) -> (all..., grouped(part, values)), r.parts;
+    init = ())
 grouped(::LeafTree, values) = popfirst!(values)
 grouped(t::KnownTree, values) = t.value
 function grouped(t::Tree, values)

@@ -27,10 +27,12 @@ function save(path::AbstractString, t::TracedFunction)
     constants = Equation[constant_equation(path, v, x) for (v, x) in zip(captured, t.captured)]
     outputs = Iterators.Stateful(t.program.outputs)
     arguments, given = ordered_tree(path, t.arguments, Iterators.Stateful(inputs), no_result)
+    parameters = Parameter[Parameter(name, false, tree)
+                           for (name, tree) in zip(t.names, arguments.parts)]
     result, results = ordered_tree(path, t.result, outputs, Literal)
     p = with(t.program; inputs = Vector{Var}(given),
         equations = vcat(constants, t.program.equations), outputs = Vector{Atom}(results))
-    write_archive(path, p, Signature(arguments.parts, KeyedTree([], []), result))
+    write_archive(path, p, Signature(parameters, NamedResult("result", result)))
 end
 
 constant_equation(path, v, x) = throw(

@@ -1,6 +1,5 @@
 # How arguments and results of a saved Program are grouped, in a form of no language
-# (docs/archive.md).
-# pybridge/ir/trees.py writes the same text of the same tree, and reads no other text of it.
+# (docs/archive.md). pybridge/ir/trees.py writes the same text of the same tree, and reads no other.
 
 "A file that is no archive of a Program, is damaged or too new; or what no archive can hold."
 struct ArchiveError <: JaxprADError
@@ -35,33 +34,16 @@ struct RecordTree <: Tree
     parts::Vector{Tree}
 end
 
-"The arguments by position and by keyword, and the result."
-struct Signature
-    arguments::Vector{Tree}
-    keywords::KeyedTree
-    result::Tree
-end
-
 subtrees(::Union{LeafTree,KnownTree}) = Tree[]
 subtrees(t::Tree) = t.parts
 leaf_count(::LeafTree) = 1
 leaf_count(t::Tree) = mapreduce(leaf_count, +, subtrees(t); init = 0)
 tree_depth(t::Tree) = 1 + mapreduce(tree_depth, max, subtrees(t); init = 0)
-tree_depth(s::Signature) =
-    maximum(map(tree_depth, [s.arguments; Tree[s.keywords, s.result]]))
 
 # ---- writing
 
 "As deep as trees nest, in pybridge/ir/trees.py too."
 const MAX_TREE_DEPTH = 100
-
-signature_text(::Nothing) = "null"
-function signature_text(s::Signature)
-    tree_depth(s) <= MAX_TREE_DEPTH || throw(
-        ArchiveError("arguments and results nest at most $MAX_TREE_DEPTH deep in a file", ""))
-    string("{\"arguments\":", list_text(map(tree_text, s.arguments)), ",\"keywords\":",
-        pairs_text(s.keywords), ",\"result\":", tree_text(s.result), "}")
-end
 
 list_text(texts) = string("[", join(texts, ","), "]")
 pairs_text(t::KeyedTree) =
@@ -81,28 +63,12 @@ tree_text(t::RecordTree) =
 
 # ---- reading
 
-"Text that describes no arguments and results."
+"Text that is none of a tree."
 struct NoSignature <: Exception end
-
-"The signature, or nothing, in a line; throws an `ArchiveError` where it is another's text."
-function read_signature(text::String)
-    s = try
-        p = Parser(text)
-        form = json_value(p, 0)
-        peek_token(p).kind === :end || throw(NoSignature())
-        read_signature_form(form)
-    catch e
-        e isa Union{NoSignature,ProgramSyntaxError} || rethrow()
-        NoSignature()
-    end
-    s isa NoSignature || signature_text(s) != text ?
-    throw(ArchiveError("$(repr(first(text, 40))) is no description of arguments and results", "")) :
-    s
-end
 
 "Objects are pairs, in order."
 function json_value(p::Parser, depth)
-    depth <= 4MAX_TREE_DEPTH || throw(NoSignature())
+    depth <= 6MAX_TREE_DEPTH || throw(NoSignature())
     token = peek_token(p)
     ispunct(token, "[") && return json_items(p -> json_value(p, depth + 1), p, "[", "]")
     ispunct(token, "{") && return json_items(p -> json_pair(p, depth + 1), p, "{", "}")
@@ -132,15 +98,6 @@ end
 field_names(form) =
     form isa Vector && all(x -> x isa Pair, form) ? Any[first(x) for x in form] :
     throw(NoSignature())
-
-read_signature_form(::Nothing) = nothing
-function read_signature_form(form)
-    field_names(form) == ["arguments", "keywords", "result"] || throw(NoSignature())
-    arguments, keywords, result = map(last, form)
-    keyed = read_keyed(keywords, 0)
-    all(k -> k isa String, keyed.keys) || throw(NoSignature())
-    Signature(read_trees(arguments, 0), keyed, read_tree(result, 0))
-end
 
 read_trees(forms, depth) =
     forms isa Vector ? Tree[read_tree(form, depth + 1) for form in forms] : throw(NoSignature())

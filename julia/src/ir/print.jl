@@ -12,6 +12,29 @@ function write_programs(io, programs)
     end
 end
 
+"The text with names of inputs and results in comments, which are no part of what is canonical."
+function named_program_text(p::Program, inputs, outputs)
+    lines = split(program_text(p), '\n')        # the last is empty
+    isempty(outputs) || (lines[end-2] *= "  # $(join(outputs, ", "))")
+    names = comment_lines(["%$(k - 1) $name" for (k, name) in enumerate(inputs)])
+    join([lines[1:2]; names; lines[3:end]], '\n')
+end
+
+const COMMENT_WIDTH = 100
+"The words with commas between, in lines of a width that can be read."
+function comment_lines(words)
+    lines = String[]
+    for word in words
+        if !isempty(lines) && length(lines[end]) + length(word) < COMMENT_WIDTH
+            lines[end] *= ", $word"
+        else
+            isempty(lines) || (lines[end] *= ",")
+            push!(lines, "  # $word")
+        end
+    end
+    lines
+end
+
 Base.show(io::IO, ::MIME"text/plain", p::Program) = print(io, program_text(p))
 
 const Numbers = IdDict{Var,Int}

@@ -46,7 +46,8 @@ function compiled_trace(f, x)
     p = typecheck(optimize(t.program))
     # what the traced code itself has changed is a buffer of its own
     constants = CapturedArray[x for x in t.captured if isunchanged(x)]
-    CompiledTrace(TracedFunction(p, t.captured, t.arguments, t.result), compile(p), constants)
+    traced = TracedFunction(p, t.captured, t.names, t.arguments, t.result)
+    CompiledTrace(traced, compile(p), constants)
 end
 
 isunchanged(x::CapturedArray) = isequal(x.array, x.copy)

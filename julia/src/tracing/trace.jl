@@ -7,6 +7,7 @@ the leaves of the result. Calling it runs the Program, or writes it into the tra
 struct TracedFunction
     program::Program
     captured::Vector{Any}
+    names::Vector{String}      # of the arguments
     arguments::Structure
     result::Structure
 end
@@ -43,7 +44,8 @@ function trace_here(f, outer, arguments...; flattened = flatten)
         run_traced(f, assembled(structure, given), flattened)
     end
     p = Program(program_name(f), vcat(r.inputs, inputs), r.builder.equations, outputs)
-    TracedFunction(merge_pieces(reroll_loops(dce(p))), r.captured, structure, result)
+    TracedFunction(merge_pieces(reroll_loops(dce(p))), r.captured,
+        argument_names(f, length(arguments)), structure, result)
 end
 traced_leaf(::NumberLeaf, v) = traced_number(v)
 traced_leaf(::ArrayLeaf, v) = traced_array(v)
@@ -59,6 +61,17 @@ function run_traced(f, arguments, flattened)
 end
 result_atom(x::Number) = atom_here(x)
 result_atom(x::AbstractArray) = atom_here(x)
+
+"""
+What the only method for so many arguments calls them. Others are x1, x2 ...: of functions with
+several methods, with arguments that have no name, or that are taken apart."""
+function argument_names(f, n)
+    fitting = [m for m in methods(f) if m.nargs == n + 1 && !m.isva]
+    plain = ["x$k" for k in 1:n]
+    length(fitting) == 1 || return plain
+    names = map(String, Base.method_argnames(only(fitting))[2:end])
+    all(name -> occursin(r"^[A-Za-z_]\w*$", name), names) && allunique(names) ? names : plain
+end
 
 program_name(f) = "f"
 function program_name(f::Function)

@@ -1,7 +1,8 @@
 # Files: whole ones say the same bytes again, and whatever else is in one has a named error.
 
 include("../support/tracing.jl")
-using JaxprAD: ArchiveError, SHA, TensorType, read_archive, write_archive, program_text
+using JaxprAD: ArchiveError, SHA, TensorType, read_archive, write_archive, program_text,
+    signature_text
 
 const GOLDEN = joinpath(@__DIR__, "..", "..", "..", "tests", "archives")
 golden(version) = [joinpath(GOLDEN, version, file) for file in readdir(joinpath(GOLDEN, version))]
@@ -11,20 +12,24 @@ in_folder(f) = mktempdir(folder -> f(joinpath(folder, "f.pybridge")))
 refusal(path, content) =
     (write(path, content); message_of(ArchiveError, () -> read_archive(path)))
 
-@testset "files of version 1 load, and are written alike" begin
+"What a file holds, as text."
+contents(path) = ((p, s) = read_archive(path); (program_text(p), signature_text(s, 2)))
+
+@testset "files of every version load, and are written alike" begin
     @test length(golden("v1")) == 11
-    for path in golden("v1")
+    for (version, path) in [(v, path) for v in 1:2 for path in golden("v$v")]
         in_folder() do again
             save(again, load(path))
             signature = read_archive(path)[2]
-            signature === nothing || @test read(again) == read(path)
+            signature === nothing || @test contents(again) == contents(path)
             write_archive(again, read_archive(path)...)
-            @test read(again) == read(path)
+            @test contents(again) == contents(path)
+            version == 2 && @test read(again) == read(path)
         end
     end
 end
 
-const MODEL = read(joinpath(GOLDEN, "v1", "julia-energy.pybridge"))
+const MODEL = read(joinpath(GOLDEN, "v2", "julia-energy.pybridge"))
 
 @testset "changed, cut and lengthened files" begin
     rng = seeded("changed")
@@ -42,7 +47,7 @@ const MODEL = read(joinpath(GOLDEN, "v1", "julia-energy.pybridge"))
 end
 
 "A file with that text behind a right head."
-function with_text(text, data = UInt8[]; version = 1, needs = "0.1.0", mark = MODEL[1:8])
+function with_text(text, data = UInt8[]; version = 2, needs = "0.1.0", mark = MODEL[1:8])
     padding = isempty(data) ? 0 : mod(-(80 + ncodeunits(text)), 64)
     io = IOBuffer()
     write(io, mark, UInt32(version), rpad(needs, 20, '\0'), UInt64(ncodeunits(text)),
@@ -57,14 +62,17 @@ constant(type) =
     "pybridge 1\nprogram f() {\n  %0: $type = constant {ref=\"$REF\"}\n  return %0\n}\n"
 
 @testset "what others may write" begin
-    one = "{\"arguments\":[\"*\"],\"keywords\":[],\"result\":\"*\"}"
+    one = "{\"arguments\":[[\"x\",\"position\",\"*\"]],\"result\":[\"y\",\"*\"]}"
+    before = "{\"arguments\":[\"*\"],\"keywords\":[],\"result\":\"*\"}"
     in_folder() do path
         write(path, with_text("$one\n$PROGRAM"))
         @test load(path)(2.0) === 2.0f0
+        write(path, with_text("$before\n$PROGRAM"; version = 1))
+        @test load(path)(2.0) === 2.0f0
         for (content, words) in [
-            with_text(PROGRAM; version = 2, needs = "0.9.0") => "takes pybridge 0.9.0 or newer",
-            with_text(PROGRAM; version = 2, needs = "") => "takes a newer pybridge",
-            with_text(PROGRAM; version = 2, needs = "\e[31m") => "there is no version 2",
+            with_text(PROGRAM; version = 3, needs = "0.9.0") => "takes pybridge 0.9.0 or newer",
+            with_text(PROGRAM; version = 3, needs = "") => "takes a newer pybridge",
+            with_text(PROGRAM; version = 3, needs = "\e[31m") => "there is no version 3",
             with_text(PROGRAM; version = 0) => "there is no version 0",
             with_text(PROGRAM; mark = "\x89PBA\n\x1a\n ") => "no archive",
             with_text("") => "no description",
@@ -72,7 +80,10 @@ constant(type) =
             with_text("{}\n$PROGRAM") => "no description of arguments",
             with_text(" null\n$PROGRAM") => "no description of arguments",
             with_text("["^100_000 * "\n" * PROGRAM) => "no description of arguments",
-            with_text(replace("$one\n$PROGRAM", "[\"*\"]" => "[]")) => "does not fit its Program",
+            with_text("{\"arguments\":[],\"result\":[\"y\",\"*\"]}\n$PROGRAM") =>
+                "does not fit its Program",
+            with_text("$before\n$PROGRAM") => "no description of arguments",
+            with_text("$one\n$PROGRAM"; version = 1) => "no description of arguments",
             with_text("null\n" * replace(PROGRAM, "pybridge 1" => "pybridge 2")) =>
                 "of version 2",
             with_text("null\n" * replace(PROGRAM, "return %0" => "return %1")) => "%1 is not bound",

@@ -3,7 +3,8 @@
 include("../support/tracing.jl")
 using JaxprAD: ArchiveError
 
-archived(name) = joinpath(@__DIR__, "..", "..", "..", "tests", "archives", "v1", "$name.pybridge")
+archived(name, version = 1) =
+    joinpath(@__DIR__, "..", "..", "..", "tests", "archives", "v$version", "$name.pybridge")
 
 close_to(a, b; rtol = 1e-12) = isapprox(a, b; rtol = rtol, atol = 1e-13)
 close_to(a::NamedTuple, b::NamedTuple) =
@@ -32,6 +33,26 @@ close_to(a::Vector{Any}, b::Vector{Any}) =
     @test close_to(load(archived("jax-vjp"))(r.x, 1.0)[1], r.gradient)
 end
 
+@testset "derivatives from Python have their names" begin
+    r, hvp = load(archived("jax-loss-reference"))(), load(archived("jax-hvp", 2))
+    for found in (hvp(r.x, 1, r.v), hvp(r.x; x_dot = r.v, ct = 1))
+        @test close_to(found[1][1], r.gradient) && close_to(found[2][1], r.hvp; rtol = 1e-11)
+    end
+    @test occursin("{\n  # %0 x, %1 ct, %2 x_dot\n", string(hvp))
+    @test endswith(string(hvp), "  # x_bar, x_bar_dot\n}\n")
+    m, f = load(archived("jax-model-reference"))(), load(archived("jax-model-jvp", 2))
+    y, ẏ = f(m.p, m.x, m.v; scale = m.scale, scale_dot = 0)
+    @test close_to(y, m.value) && close_to(ẏ, m.tangent)
+    @test occursin("takes p, x, scale=, x_dot, scale_dot=; it got 3 by position",
+        message_of(ArgumentError, () -> f(m.p, m.x, m.v)))
+    w, x = load(archived("jax-windowed-vjp", 2)), collect(range(-1, 1; length = 4))
+    window = (low = -0.5, high = 0.5)
+    value, (w̄, none) = w(window, x, (low = 1.0, high = (window, x)))
+    @test value.low ≈ sum(clamp.(x, -0.5, 0.5)) atol = 1e-15
+    @test w̄ == (low = 0.5, high = nothing) && none === nothing
+    @test occursin("  # %0 w.low, %1 w.high, %2 x, ", string(w))
+end
+
 @testset "arguments and results are grouped as in Python" begin
     f, r = load(archived("jax-model")), load(archived("jax-model-reference"))()
     as_dictionary = Dict("bias" => r.p.bias, "gain" => r.p.gain)
@@ -56,19 +77,22 @@ end
     f, r = load(archived("jax-model")), load(archived("jax-model-reference"))()
     message(arguments...; keywords...) =
         message_of(ArgumentError, () -> f(arguments...; keywords...))
-    @test occursin("takes 2 arguments, not 1", message(r.p))
-    @test occursin("keywords is a", message(r.p, r.x))
-    @test occursin("the keys scale", message(r.p, r.x))
-    @test occursin("argument 1 is a", message(1, r.x; scale = 1)) &&
+    @test occursin("takes x0, x1, scale=; it got 1 by position", message(r.p))
+    @test occursin("it got 2 by position and x1, scale by name",
+        message(r.p, r.x; x1 = r.x, scale = 1))
+    @test occursin("it got 3 by position", message(r.p, r.x, 1))
+    @test occursin("it got 2 by position and rate by name", message(r.p, r.x; rate = 1))
+    @test f(x1 = r.x, x0 = r.p, scale = 1) == f(r.p, r.x; scale = 1)
+    @test occursin("argument x0 is a", message(1, r.x; scale = 1)) &&
           occursin("the keys bias, gain", message(1, r.x; scale = 1))
-    @test occursin("argument 1[\"gain\"] is a",
+    @test occursin("argument x0[\"gain\"] is a",
         message((bias = r.p.bias, gain = [1.0]), r.x; scale = 1))
-    @test occursin("argument 2 is an array of size (2, 3) and element type Float64 where an " *
+    @test occursin("argument x1 is an array of size (2, 3) and element type Float64 where an " *
                    "array of size (3, 2)", message(r.p, permutedims(r.x); scale = 1))
     @test occursin("element type Float32 where", message(r.p, Float32.(r.x); scale = 1))
-    @test occursin("keywords[\"scale\"] is the number 1.0 + 2.0im where a Float64",
+    @test occursin("argument scale is the number 1.0 + 2.0im where a Float64",
         message(r.p, r.x; scale = 1.0 + 2im))
-    @test occursin("argument 2 is the number", message(r.p, 2.0; scale = 1))
+    @test occursin("argument x1 is the number", message(r.p, 2.0; scale = 1))
     w = load(archived("jax-windowed"))
     @test occursin("a pybridge.tests.Window with the fields low, high",
         message_of(ArgumentError, () -> w((low = 1.0,), zeros(4))))
@@ -134,6 +158,7 @@ end
 
 @testset "as text" begin
     f = load(archived("jax-loss"))
-    @test startswith(string(f), "pybridge 1\nprogram loss(%0: f64[4,3]) {")
+    @test startswith(string(f), "pybridge 1\nprogram loss(%0: f64[4,3]) {\n  # %0 x0\n")
+    @test occursin(r"\n  return %\d+  # result\n}\n$", string(f))
     @test sprint(show, MIME("text/plain"), f) == string(f)
 end

@@ -43,10 +43,21 @@ end
     @test h(Dict(3 => 3.0, 2 => 2.0, 1 => 1.0)) == Dict(2 => 1.0, 10 => 3.0, -1 => 2.0)
 end
 
+@testset "names of arguments" begin
+    names(f, x...) = map(p -> p.name, saved(trace(f, x...)).signature.parameters)
+    @test names((rate, x) -> rate * x, 1.0, [2.0]) == ["rate", "x"]
+    @test names((_, x) -> x, 1.0, 2.0) == names((x...) -> x[1], 1.0, 2.0) == ["x1", "x2"]
+    @test names(+, 1.0, 2.0) == ["x1", "x2"]
+    g = saved(trace((rate, x) -> rate * x, 1.0, [2.0]))
+    @test g(2.0; x = [3.0]) == [6.0]
+    @test occursin("takes rate, x; it got 1 by position",
+        message_of(ArgumentError, () -> g(2.0)))
+end
+
 @testset "known values" begin
     g = saved(trace((x, n, how) -> how === :sum ? x^n : x, 2.0, 3, :sum))
     @test g(2.0, 3, :sum) == g(2.0, 3, "sum") == 8
-    @test occursin("argument 2 is 4, and was 3", message_of(ArgumentError, () -> g(2.0, 4, :sum)))
+    @test occursin("argument n is 4, and was 3", message_of(ArgumentError, () -> g(2.0, 4, :sum)))
     @test saved(trace(x -> (x, true), 2.0))(2.0) === (2.0, true)
     @test occursin("close over it", refused(trace((f, x) -> f(x), sin, 1.0)))
     @test occursin("words for keys", refused(trace(d -> d[1.5], Dict(1.5 => 1.0))))
