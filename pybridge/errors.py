@@ -94,6 +94,14 @@ class JuliaUnusable(JuliaNotFound):
     """A Julia was found but is too old or broken; the message names its path, version and the remedy."""
 
 
+class JuliaBusy(PyBridgeError):
+    """Julia still runs a function of the user's that was interrupted, and takes no other call until it ends.
+
+    The message says which, and since when. A function that calls `JaxprAD.check_cancelled()` now and then
+    ends there.
+    """
+
+
 class JuliaError(PyBridgeError):
     """An error raised inside Julia. `kind` is Julia's exception type, `stacktrace` Julia's own trace."""
 

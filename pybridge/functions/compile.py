@@ -54,13 +54,13 @@ def infer(function: Function, arguments: str) -> str:
     """The tree of what the function returns, by one call on ones."""
     body = "\n".join([*describe(function, arguments), "narrows 1"]) + "\n\n" + function.source.code
     doing = f"calling the Julia function {function.name} for the types of its results"
-    return ask("function_result", body, doing=doing)
+    return ask("function_result", body, doing=doing, users=True)
 
 
-def ask(command: str, body: str, *arguments: str, doing: str) -> str:
+def ask(command: str, body: str, *arguments: str, doing: str, users: bool = False) -> str:
     """Julia's answer about a described function; its exceptions come out as pybridge's."""
     try:
-        return julia.request(command, body, arguments=arguments, doing=doing)
+        return julia.request(command, body, arguments=arguments, doing=doing, users=users)
     except errors.JuliaError as failure:
         for kind in _NAMED:
             if kind.__name__ == failure.kind:
@@ -82,7 +82,7 @@ def lower(ctx: Any, call: Call, operands: Any) -> Any:
         return jax.ffi.ffi_lowering(made.target)(ctx, *operands)
     results, _, _ = mlir.emit_python_callback(
         ctx,
-        functools.partial(_by_control_thread, made.number, ctx.avals_out),
+        functools.partial(_by_control_thread, made.number, call.function.name, ctx.avals_out),
         None,
         list(operands),
         ctx.avals_in,
@@ -92,42 +92,60 @@ def lower(ctx: Any, call: Call, operands: Any) -> Any:
     return results
 
 
-def _by_control_thread(number: int, results: Any, *operands: Any) -> tuple[np.ndarray, ...]:
-    ins = [np.ascontiguousarray(x) for x in operands]
+def _by_control_thread(number: int, name: str, results: Any, *operands: Any) -> tuple[np.ndarray, ...]:
+    # Copies, because a function that runs on after an interrupt reads them when XLA has forgotten its own.
+    ins = [np.array(x, order="C") for x in operands]
     outs = [np.zeros(r.shape, r.dtype) for r in results]
     addresses = [",".join(str(a.ctypes.data) for a in arrays) or "-" for arrays in (ins, outs)]
     try:
-        julia.request("function_run", arguments=[str(number), *addresses])
+        julia.request(
+            "function_run",
+            arguments=[str(number), *addresses],
+            doing=f"running the function {name}",
+            users=True,
+            quiet=True,
+            memory=(ins, outs),
+        )
     except errors.JuliaError as failure:
-        raise RuntimeError(
-            f"{ERROR_MARK}{failure.kind}\n{failure}\n-----\n{failure.stacktrace}\n=====\n"
-        ) from None
+        raise _told(failure.kind, str(failure), failure.stacktrace) from None
+    except (errors.JuliaBusy, KeyboardInterrupt) as ended:
+        raise _told(type(ended).__name__, str(ended)) from None
     return tuple(outs)
+
+
+def _told(kind: str, message: str, trace: str = "") -> RuntimeError:
+    """An exception whose text says through XLA what has happened."""
+    return RuntimeError(f"{ERROR_MARK}{kind}\n{message}\n-----\n{trace}\n=====\n")
 
 
 def run_julia(primitive: Any, operands: Any, what: str, **params: Any) -> Any:
     """The results of a primitive that calls Julia, where nothing is traced.
 
-    Raises JuliaError for what fails in Julia. It waits for the results, since only here an error of XLA's can
-    be given its name.
+    Raises KeyboardInterrupt where it was interrupted, JuliaBusy while what was interrupted runs on, and
+    JuliaError for what fails in Julia. It waits for the results, since only here an error of XLA's can be
+    given its name.
     """
     try:
         return jax.block_until_ready(eager.run(primitive, operands, what, **params))
-    except (jax.errors.JaxRuntimeError, RuntimeError) as failure:
+    except (RuntimeError, ValueError) as failure:  # the latter from calls that JAX has compiled before
         error = _as_julia_error(failure)
         if error is None:
             raise
         raise error from None
 
 
-def _as_julia_error(failure: Exception) -> errors.JuliaError | None:
-    """The JuliaError that XLA's error tells of, if it does."""
+def _as_julia_error(failure: Exception) -> BaseException | None:
+    """The exception that XLA's error tells of, if it does."""
     _, mark, text = str(failure).partition(ERROR_MARK)
     if not mark:
         return None
     text = text.partition("\n=====\n")[0]
     kind, _, rest = text.partition("\n")
     message, _, trace = rest.partition("\n-----\n")
+    if kind == KeyboardInterrupt.__name__:
+        return KeyboardInterrupt()
+    if kind == errors.JuliaBusy.__name__:
+        return errors.JuliaBusy(message)
     return _named(errors.JuliaError(message, kind=kind, stacktrace=trace))
 
 

@@ -76,7 +76,7 @@ def _traced(function: Function, arguments: str, result: str | None, narrow: bool
 
 
 def _ask(function: Function, body: str) -> str:
-    return ask(_COMMAND, body, doing=f"tracing the Julia function {function.name}")
+    return ask(_COMMAND, body, doing=f"tracing the Julia function {function.name}", users=True)
 
 
 def _untraceable(function: Function, failure: errors.JuliaError) -> errors.JuliaTracingError:

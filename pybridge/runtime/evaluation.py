@@ -26,7 +26,8 @@ def evaluate(program: Program, *arrays) -> list[np.ndarray]:
     inputs = [_argument(i, x, type_) for i, (x, type_) in enumerate(_paired(program, arrays))]
     outputs = [np.empty(_static(t.shape), DTYPES[t.dtype]) for t in program.output_types]
     refs = {ref: np.ascontiguousarray(data) for ref, data in program.constants.items()}
-    ask("evaluate", program, addresses(inputs), addresses(outputs), references(refs))
+    places = addresses(inputs), addresses(outputs), references(refs)
+    ask("evaluate", program, *places, memory=(inputs, outputs, refs))
     return outputs
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,17 +50,26 @@ def enzyme_error(error: errors.JuliaError) -> errors.EnzymeError:
     return errors.EnzymeError(str(error), kind=error.kind, stacktrace=error.stacktrace)
 
 
-def ask(command: str, program: Program | None, *arguments: str, before: str = "") -> str:
+def ask(
+    command: str, program: Program | None, *arguments: str, before: str = "", memory: Sequence[Any] = ()
+) -> str:
     """Sends a request about a Program, if about one; Julia's own exceptions come out as pybridge's.
 
-    before: what its text begins with.
+    before: what its text begins with. memory: arrays whose addresses are among the arguments.
     """
     text = program.text if program is not None else ""
     name = (program.name or "a Program") if program else ""
-    return ask_about_text(command, text, *arguments, before=before, name=name)
+    return ask_about_text(command, text, *arguments, before=before, name=name, memory=memory)
 
 
-def ask_about_text(command: str, text: str, *arguments: str, before: str = "", name: str = "a text") -> str:
+def ask_about_text(
+    command: str,
+    text: str,
+    *arguments: str,
+    before: str = "",
+    name: str = "a text",
+    memory: Sequence[Any] = (),
+) -> str:
     """As `ask`, about a Program that is there as text alone. name: what people who wait are told."""
     words, verb = [a for a in arguments if a], _DOING.get(command, "")
     doing = f"{verb} {name} in Julia" if verb and name else verb
@@ -68,7 +78,7 @@ def ask_about_text(command: str, text: str, *arguments: str, before: str = "", n
             command,
             words,
             text,
-            lambda: julia.request(command, before + text, arguments=words, doing=doing),
+            lambda: julia.request(command, before + text, arguments=words, doing=doing, memory=memory),
         )
     except errors.JuliaError as e:
         dump(command, words, text, f"{e.kind}: {e}\n{e.stacktrace}")

@@ -8,5 +8,6 @@ cancel_address() = UInt64(UInt(pointer_from_objref(CANCEL)))
 
 """
 Ends the running request if it was cancelled. Called wherever a transform, a pass or the evaluator
-takes a step."""
-check_cancelled() = CANCEL[] == 0 ? nothing : throw(InterruptException())
+takes a step; functions of the user's may call it in their loops. Not inlined, since a compiler may
+take the load, of what nobody stores, out of a loop."""
+@noinline check_cancelled() = CANCEL[] == 0 ? nothing : throw(InterruptException())

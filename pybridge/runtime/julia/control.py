@@ -14,11 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ...errors import JuliaError
+from ...errors import JuliaBusy, JuliaError
 from .waiting import wait
 
 _TICK = 0.05  # seconds between two looks at Julia's tasks
 _NUDGE = 0.02  # seconds between two reminders to a cancelled request
+_GRACE = 0.5  # seconds that an interrupted function has to end before the next request is refused
 _PATIENCE = 10.0  # seconds that a request still running at exit has to end
 
 
@@ -33,9 +34,15 @@ class Julia(Protocol):
 
 @dataclass(eq=False)
 class Job:
-    """One piece of work for the control thread, and the place where its outcome appears."""
+    """One piece of work for the control thread, and the place where its outcome appears.
+
+    doing: what it does, for those who wait. users: it runs the user's code, which need not end when told to.
+    """
 
     work: Callable[[], Any]
+    doing: Callable[[], str] = lambda: ""
+    users: bool = False
+    begun: float = field(default_factory=time.time)
     done: threading.Event = field(default_factory=threading.Event)
     result: Any = None
     error: BaseException | None = None
@@ -72,26 +79,51 @@ class Control:
     def failed(self) -> bool:
         return self._started.error is not None
 
-    def call(self, work: Callable[[], Any], doing: Callable[[], str]) -> Any:
+    def call(
+        self, work: Callable[[], Any], doing: Callable[[], str], *, users: bool = False, quiet: bool = False
+    ) -> Any:
         """The value of `work()` on the control thread; KeyboardInterrupt ends the wait and the work.
 
-        doing: what the caller is told while that takes long.
+        doing: what the caller is told while that takes long; nothing of this work if `quiet`.
+        users: it runs the user's code. Raises JuliaBusy while other such code runs on after an interrupt.
         """
         if threading.current_thread() is self._thread:  # Julia called Python, which called us
             return work()
         wait(self._started.done, lambda: "starting Julia")
         self._started.outcome()
-        job = Job(work)
+        job = Job(work, doing, users)
+        self._refuse_behind_interrupted()
         try:
             with self._switching:
                 if self._closed:
                     raise JuliaError("Python is exiting; Julia takes no more requests", kind="Exiting")
                 self._jobs.put(job)
-            wait(job.done, doing)
+            wait(job.done, lambda: self._told(job, quiet))
         except KeyboardInterrupt:
             self._abandon(job)
             raise
         return job.outcome()
+
+    def _refuse_behind_interrupted(self) -> None:
+        running = self._current
+        if running is None or not (running.users and running.abandoned) or running.done.wait(_GRACE):
+            return
+        begun = time.strftime("%H:%M:%S", time.localtime(running.begun))
+        raise JuliaBusy(
+            f"Julia is still {running.doing()}, since {begun}: that was interrupted, and cannot be stopped "
+            "from outside. Wait until it has ended, or start another process. Code that calls "
+            "JaxprAD.check_cancelled() now and then (using JaxprAD) ends where it is interrupted."
+        )
+
+    def _told(self, job: Job, quiet: bool) -> str:
+        """What the caller that waits for the job is told now."""
+        running = self._current
+        if running is None or running is job:
+            return "" if quiet else job.doing()
+        what = running.doing() or "another request"
+        if running.abandoned:
+            return f"waiting for Julia, which ends what was interrupted ({what})"
+        return f"waiting for Julia, which is {what} for another thread"
 
     def close(self) -> bool:
         """Refuse new jobs, end the running one, run Julia's exit hook. False when that could not be done."""
@@ -165,5 +197,7 @@ class Control:
                 julia.tick()
                 continue
             with self._switching:
+                if job is not None:
+                    job.begun = time.time()
                 self._current = job
             return job

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...errors import ForkedProcess
 from . import embed, image, juliacall_host, protocol, source
@@ -62,16 +63,30 @@ class Runtime:
         # end: the package filelock, which juliapkg imports, has its users wait.
         os.register_at_fork(after_in_child=self._after_fork)
 
-    def request(self, command: str, body: str = "", *, arguments: Sequence[str] = (), doing: str = "") -> str:
+    def request(
+        self,
+        command: str,
+        body: str = "",
+        *,
+        arguments: Sequence[str] = (),
+        doing: str = "",
+        users: bool = False,
+        quiet: bool = False,
+        memory: Sequence[Any] = (),
+    ) -> str:
         """Send one request to the package and give its answer's body. Any thread may call.
 
-        doing: what people who wait for it are told; nothing by default.
+        doing, users, quiet: as for `Control.call`. memory: arrays whose addresses are in the request, which
+        Julia may use for a while after an interrupt.
         """
         message = protocol.encode(command, arguments, body)
         live = self._started()
         assert live.control is not None
         answer = live.control.call(
-            lambda: self._serve(live, message), lambda: doing if live.service else self._loading()
+            lambda: self._serve(live, message, memory),
+            lambda: doing if live.service else self._loading(),
+            users=users,
+            quiet=quiet and live.service is not None,
         )
         return protocol.decode(answer)
 
@@ -97,7 +112,8 @@ class Runtime:
             live.service = live.hosted.load(self._package())
         return live.hosted, live.service
 
-    def _serve(self, live: _Live, message: str) -> str:
+    def _serve(self, live: _Live, message: str, memory: Sequence[Any]) -> str:
+        """The answer. `memory` lives as long as the work, which holds it."""
         hosted, service = self._loaded(live)
         return hosted.serve(service, message)
 

@@ -91,3 +91,35 @@ def test_an_interrupt_that_comes_between_requests_is_pythons(python: Python) -> 
     assert request("echo", "next") == "next"
     """
     ).fine()
+
+
+def test_code_that_never_looks_refuses_the_next_request_at_once(python: Python) -> None:
+    python.run(
+        INTERRUPTED
+        + """
+    import weakref
+    from pybridge.errors import JuliaBusy
+    class Buffer: pass
+    def spin(seconds):
+        buffer = Buffer()
+        used.append(weakref.ref(buffer))
+        request("spin", arguments=[str(seconds)], doing="running the function slow", users=True,
+                quiet=True, memory=[buffer])
+    used = []
+    request("echo")
+    for _ in range(2):
+        begun = time.monotonic()
+        assert interrupted(lambda: spin(4)) < 0.5
+        called = time.monotonic()
+        try:
+            raise SystemExit(request("echo"))
+        except JuliaBusy as busy:
+            assert time.monotonic() - called < 1.5
+            assert "still running the function slow, since " in str(busy) and "check_cancelled" in str(busy)
+        assert used[-1]() is not None, "the memory that the function uses is gone"
+        while time.monotonic() - begun < 4.2:
+            time.sleep(0.1)
+        assert request("echo", "next") == "next"
+        assert used[-1]() is None
+    """
+    ).fine()

@@ -54,6 +54,26 @@ def test_threads_that_python_ends_at_exit_say_nothing(talking: Python, thread: s
     assert ended.err.count("pybridge: compiling f") == said
 
 
+def test_who_waits_for_another_threads_request_is_told_so(talking: Python) -> None:
+    ended = talking.run(
+        """
+    import threading, time
+    from pybridge.runtime.julia import request
+    request("echo")
+    def ask(seconds, doing, **options):
+        thread = threading.Thread(target=lambda: request("loop", arguments=[seconds], doing=doing, **options))
+        thread.start()
+        time.sleep(0.2)
+        return thread
+    threads = ask("3", "running the function slow", quiet=True), ask("0.1", "compiling g")
+    request("echo", doing="compiling h")
+    """
+    )
+    ended.fine()
+    said = "pybridge: waiting for Julia, which is running the function slow for another thread"
+    assert ended.err.splitlines() == [said, said]
+
+
 def test_words_can_be_turned_off_and_need_a_stderr(talking: Python) -> None:
     ended = talking.with_(PYBRIDGE_PROGRESS="off").run(LONG.format(seconds=2.3))
     ended.fine()

@@ -50,6 +50,14 @@ function answer(::Val{:loop}, arguments, body)
     "ended by itself"
 end
 
+"Never looks whether it was cancelled."
+function answer(::Val{:spin}, arguments, body)
+    stop = time() + parse(Float64, first(arguments))
+    while time() < stop
+    end
+    "ended by itself"
+end
+
 # A kernel as XLA's threads would call it: no exceptions leave it, and where foreign threads cannot
 # use Julia's heap, before 1.9, it does not either.
 const FOREIGN_HEAP = VERSION >= v"1.9"
