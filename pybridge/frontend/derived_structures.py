@@ -75,7 +75,14 @@ def _tangents(arguments: Sequence[Argument], active: Mask, taken: set[str]) -> l
 
 
 def _cotangents(arguments: Sequence[Argument], active: Mask) -> Result:
-    return tuple(Part(f"{a.name}_bar", _kept(a.tree, mask)) for a, mask in _each(arguments, active))
+    names = _names(arguments)
+    return tuple(Part(_bar(a.name, names), _kept(a.tree, mask)) for a, mask in _each(arguments, active))
+
+
+def _bar(name: str, names: set[str]) -> str:
+    """That of `x_dot` is `x_bar` in a Program of tangents alone: what its transpose gives belongs to x."""
+    stem = name.removesuffix("_dot")
+    return f"{name if stem in names else stem}_bar"
 
 
 def _cotangent(result: Result, given: Mask, taken: set[str]) -> Argument:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from inspect import Parameter
 from typing import Any
 
 import jax
@@ -39,7 +41,19 @@ def with_structure(structure: Structure, flat: Callable[..., Sequence[Any]], nam
         return jax.tree.unflatten(results, flat(*_leaves(structure, name, args, kwargs)))
 
     call.__name__ = call.__qualname__ = name or "program"
+    if (signature := _signature(structure)) is not None:
+        call.__dict__["__signature__"] = signature
     return call
+
+
+def _signature(structure: Structure) -> inspect.Signature | None:
+    """For whoever asks what the function takes; None where a keyword is no name of a parameter."""
+    kinds = {False: Parameter.POSITIONAL_OR_KEYWORD, True: Parameter.KEYWORD_ONLY}
+    try:
+        parameters = [Parameter(a.name, kinds[a.keyword]) for a in structure.arguments]
+    except ValueError:
+        return None
+    return inspect.Signature(sorted(parameters, key=lambda p: p.kind))
 
 
 def _leaves(structure: Structure, name: str, args: tuple, kwargs: dict[str, Any]) -> list[Any]:

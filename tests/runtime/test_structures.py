@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import inspect
 import itertools
 from typing import Any
 
@@ -174,6 +175,19 @@ def test_calls_by_name_and_as_lax_operations(program):
             ):
                 assert found[0] is found[2] is found[3] is None
                 assert_agree(found[1], expected, "x_bar", 1e-12)
+
+
+def test_what_is_traced_again_and_transposed_has_the_names_still(program):
+    with jax.enable_x64(True):
+        vjp = program.vjp()
+        args, scale = (PARAMS, X, np.int64(3), CT), np.float64(2)
+        again = pb.trace(vjp.to_jax())(*args, scale=scale)
+        assert again.input_names == (*vjp.input_names[:4], "ct['loss']", "scale")
+        assert str(inspect.signature(vjp.to_jax())) == "(params, x, n, ct, *, scale)"
+        back = program.linearize(active=["x", "params"]).linear.transpose(linear=["x_dot", "params_dot"])
+        assert back.output_names == ("params_bar['b']", "params_bar['w']", "x_bar")
+        forward = program.jvp(active="x").vjp(active=["x", "x_dot"])
+        assert forward.output_names == ("x_bar", "x_dot_bar")
 
 
 def test_arguments_that_do_not_fit(program):
