@@ -79,7 +79,7 @@ def of_floats(program: Program, ys: Sequence[Any]) -> list[np.ndarray]:
 def largest(y: np.ndarray) -> float:
     """Among the finite ones."""
     finite = abs(y[np.isfinite(y)])
-    return float(finite.max()) if finite.size else 0.0
+    return float(np.max(finite)) if finite.size else 0.0
 
 
 def _distance(y: np.ndarray, exact: np.ndarray) -> float:
