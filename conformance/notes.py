@@ -12,7 +12,7 @@ REWRITTEN: dict[str, str] = {
     "stack": "reshape concatenate",
     "unstack": "split squeeze",
     "tile": "broadcast_in_dim reshape",
-    "empty": "broadcast_in_dim",
+    **dict.fromkeys(("empty", "empty2"), "broadcast_in_dim"),
     "dimension_size": "dim_size",
     "platform_index": "constant",
     "approx_top_k": "top_k neg",
@@ -67,7 +67,7 @@ APART: dict[str, tuple[str, str]] = {
         "values that change, and a Program is pure. References that a function makes and uses itself are "
         "values when it is traced; boxes and logs are refused",
         r"(empty_|free_|new_)?ref|freeze|get|swap|addupdate|accum_grad_in_ref|run_state|core_map|create_linear"
-        r"|(un)?pin|broadcast_to|empty2|box_\w+|new_box|log_\w+|new_log",
+        r"|(un)?pin|broadcast_to|box_\w+|new_box|log_\w+|new_log",
     ),
     "effects and calls to the outside": (
         "what they do is no value, and a Program is pure. `bridge` takes functions with prints, callbacks "

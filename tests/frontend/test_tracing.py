@@ -474,3 +474,17 @@ def test_the_documentation_lists_the_table():
     table = text.split("| primitive |")[1].split("\n\n")[0]
     documented = {op for line in table.splitlines()[2:] for op in line.split("|")[1].split()}
     assert documented == set(OPERATIONS) == set(SPECS)
+
+
+def test_derivatives_that_jax_makes_inside():
+    """The transpose of a scan with results that nobody uses allocates what it accumulates into."""
+
+    def f(x):
+        def step(c, _):
+            return 1.1 * c + jnp.diag(jnp.diagonal(c)), None
+
+        return jnp.sum(jax.lax.scan(step, x, length=3)[0] ** 2)
+
+    g, x = jax.value_and_grad(f), jnp.arange(9.0).reshape(3, 3)
+    for found, expected in zip(trace(g)(x).to_jax()(x), g(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -202,6 +202,7 @@ DECOMPOSITIONS = {
     **dict.fromkeys(definitions.DEFINED, _as_jax_defines_it),
     "cholesky_update": lower_cholesky_update,
     "empty": _empty,
+    "empty2": _empty,
     "dimension_size": _dimension_size,
     "eq_to": _total_order("eq"),
     "le_to": _total_order("le"),
