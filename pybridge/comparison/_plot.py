@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-
 from ..errors import UnknownOption
 from ._rows import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ._comparison import Comparison
 
@@ -21,6 +19,8 @@ _SMALLEST = 1e-18  # an error of zero is drawn here
 
 def picture_format(path: str | Path) -> str:
     """What matplotlib calls the format of a file by its suffix. Raises UnknownOption where it has none."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # most of the import time of comparisons
+
     known = FigureCanvasAgg.get_supported_filetypes()
     suffix = Path(path).suffix.removeprefix(".").lower()
     if suffix not in known:
@@ -30,6 +30,9 @@ def picture_format(path: str | Path) -> str:
 
 def figure(comparison: Comparison) -> Figure:
     """Made without pyplot, so that no display and no global state is touched."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     rows = [row for row in comparison.rows if row.ran]
     result = Figure(figsize=(10, 3.6), layout="constrained")
     FigureCanvasAgg(result)
