@@ -61,8 +61,10 @@ end
 
 function archive_head(text, size)
     io = IOBuffer()
-    write(io, ARCHIVE_MARK, htol(UInt32(ARCHIVE_VERSION)), rpad(ARCHIVE_NEEDS, 20, '\0'),
-        htol(UInt64(text)), htol(UInt64(size)))
+    # not by rpad, to which a zero byte has no width since Julia 1.7
+    needs = ARCHIVE_NEEDS * '\0'^(20 - ncodeunits(ARCHIVE_NEEDS))
+    write(io, ARCHIVE_MARK, htol(UInt32(ARCHIVE_VERSION)), needs, htol(UInt64(text)),
+        htol(UInt64(size)))
     take!(io)
 end
 archive_checksum(head, text) = SHA.sha256(vcat(head, text))
