@@ -50,7 +50,8 @@ end
 function with_text(text, data = UInt8[]; version = 2, needs = "0.1.0", mark = MODEL[1:8])
     padding = isempty(data) ? 0 : mod(-(80 + ncodeunits(text)), 64)
     io = IOBuffer()
-    write(io, mark, UInt32(version), rpad(needs, 20, '\0'), UInt64(ncodeunits(text)),
+    needs *= '\0'^(20 - ncodeunits(needs))
+    write(io, mark, UInt32(version), needs, UInt64(ncodeunits(text)),
         UInt64(80 + ncodeunits(text) + padding + length(data)))
     head = take!(io)
     [head; SHA.sha256([head; codeunits(text)]); codeunits(text); zeros(UInt8, padding); data]
