@@ -54,8 +54,8 @@ def by_operation(problem: Problem, whole: Exact) -> Exact | None:
     None where it does not, or the function is no Program. Rounding that the function magnifies is told
     apart by points beside this one, at which the whole would differ as much.
     """
-    run = Evaluation(problem, double=whole.precision == "float64", whole=False)
     try:
+        run = Evaluation(problem, double=whole.precision == "float64", whole=False)
         apart = _evaluate(problem, run)
     except Exception:
         return None
