@@ -198,7 +198,7 @@ def compare(
         if plot is not None:
             picture_format(plot)
         named = words(engines) if engines else None
-        with Console(stderr=True).status("comparing") as status:
+        with _status("comparing") as progress:
             result = run(
                 f,
                 *args,
@@ -207,13 +207,11 @@ def compare(
                 repeats=repeats,
                 timeout=timeout,
                 rtol=rtol,
-                progress=lambda doing: status.update(f"comparing: {doing}"),
+                progress=progress,
                 **static,
             )
         _output().print(result)
-        for path, write in ((json, result.save_json), (html, result.to_html), (plot, result.plot)):
-            if path is not None:
-                write(path)
+        _write((json, result.save_json), (html, result.to_html), (plot, result.plot))
         failed = [name for name in named or [] if not result[name].ran or result[name].failed]
         raise typer.Exit(0 if result.ok and not failed else 1)
 
@@ -235,7 +233,7 @@ def check(
     ):
         from ..comparison import check as run
 
-        with Console(stderr=True).status("checking"):
+        with _status("checking"):
             result = run(f, *args, seed=seed, rtol=rtol, **static)
         _output().print(result)
         raise typer.Exit(0 if result.ok else 1)
@@ -295,17 +293,13 @@ def blame(
 
         for file in filter(None, (json, html)):
             _check_folder(file)
-        with Console(stderr=True).status("blaming") as status:
-            found = run(
-                f, *args, seed=seed, progress=lambda doing: status.update(f"blaming: {doing}"), **static
-            )
+        with _status("blaming") as progress:
+            found = run(f, *args, seed=seed, progress=progress, **static)
         if markdown:
             typer.echo(found.to_markdown())
         else:
             _output().print(found)
-        for path, write in ((json, found.save_json), (html, found.to_html)):
-            if path is not None:
-                write(path)
+        _write((json, found.save_json), (html, found.to_html))
         raise typer.Exit(0 if found.ok else 1)
 
 
@@ -334,21 +328,12 @@ def mixed(
 
         for file in filter(None, (json, html, output)):
             _check_folder(file)
-        with Console(stderr=True).status("narrowing") as status:
-            made = run(
-                f,
-                error=error,
-                absolute=absolute,
-                seed=seed,
-                progress=lambda doing: status.update(f"narrowing: {doing}"),
-                **static,
-            )(*args)
+        with _status("narrowing") as progress:
+            made = run(f, error=error, absolute=absolute, seed=seed, progress=progress, **static)(*args)
         _output().print(made.report)
         if output is not None:
             keep(output, [made.program], False)
-        for path, write in ((json, made.report.save_json), (html, made.report.to_html)):
-            if path is not None:
-                write(path)
+        _write((json, made.report.save_json), (html, made.report.to_html))
 
 
 @app.command(context_settings=_NUMBERS_TOO)
@@ -404,6 +389,13 @@ def export(
         data = made.serialize(vjp_order=vjp_order)
         output.write_bytes(data)
         typer.echo(f"{output}: {len(data)} bytes for {', '.join(made.platforms)}")
+
+
+def _write(*files: tuple[Path | None, Callable[[Path], None]]) -> None:
+    """A report to each file that was asked for."""
+    for path, write in files:
+        if path is not None:
+            write(path)
 
 
 def _check_folder(path: Path) -> None:
@@ -465,12 +457,18 @@ def _show_rules() -> None:
 
 
 @contextlib.contextmanager
+def _status(title: str) -> Iterator[Callable[[str], None]]:
+    """Shows in one line of a terminal what is being done, and elsewhere nothing."""
+    with Console(stderr=True).status(title) as status:
+        yield lambda doing: status.update(f"{title}: {doing}")
+
+
+@contextlib.contextmanager
 def _doing(title: str) -> Iterator[Callable[[str], None]]:
     """Shows on stderr what is being done: in one line of a terminal, else a line now and then."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(title) as status:
-            yield lambda doing: status.update(f"{title}: {doing}")
+    if Console(stderr=True).is_terminal:
+        with _status(title) as progress:
+            yield progress
         return
     print(title, file=sys.stderr, flush=True)
     last = time.monotonic()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ._quotients import Verdict
+from ._shown import Shown
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -42,7 +43,7 @@ class Finding:
 
 
 @dataclass(frozen=True, repr=False)
-class Check:
+class Check(Shown):
     """What `check` found. Prints as a table of what is not right; `ok` is what tests ask.
 
     precision: "float64", or "as given" where the function does not run in float64. rtol: what was allowed.
@@ -76,17 +77,7 @@ class Check:
         }
         return ", ".join(f"{n} {state}" for state, n in counts.items() if n)
 
-    def __str__(self) -> str:
-        from ..api.rendering import plain
-
-        return plain(self)
-
     def __rich__(self) -> Group:
         from ._check_table import table
 
         return table(self)
-
-    def _repr_html_(self) -> str:
-        from ..api.rendering import notebook
-
-        return notebook(self)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..api.rendering import notebook, plain
 from ._engines import BASELINE
 from ._problem import Problem
 from ._quotients import Verdict
 from ._rows import Reference, Row, judged
+from ._shown import Saved, finite
 
 if TYPE_CHECKING:
     from ._locate import Disagreement
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Saved):
     """One row for each engine. Prints as a table; `table()` is the same for rich.
 
     function, arguments: what was compared, and at which types.
@@ -109,12 +108,6 @@ class Comparison:
     def __rich__(self) -> Layout:
         return self.table()
 
-    def __str__(self) -> str:
-        return plain(self)
-
-    def _repr_html_(self) -> str:
-        return notebook(self)
-
     def to_json(self) -> str:
         """All numbers; NaN and infinities as the strings "nan", "inf" and "-inf"."""
         data = {
@@ -128,10 +121,7 @@ class Comparison:
             "reference": asdict(self.reference),
             "rows": [asdict(row) for row in self.rows],
         }
-        return json.dumps(_finite(data), indent=2, allow_nan=False)
-
-    def save_json(self, path: str | Path) -> None:
-        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+        return json.dumps(finite(data), indent=2, allow_nan=False)
 
     def to_html(self, path: str | Path) -> None:
         """One file with the table and the picture in it; it refers to nothing else."""
@@ -147,14 +137,3 @@ class Comparison:
         from ._plot import figure, picture_format
 
         figure(self).savefig(path, format=picture_format(path), bbox_inches="tight")
-
-
-def _finite(value: Any) -> Any:
-    match value:
-        case float() if not math.isfinite(value):
-            return str(value)
-        case dict():
-            return {key: _finite(v) for key, v in value.items()}
-        case list() | tuple():
-            return [_finite(v) for v in value]
-    return value

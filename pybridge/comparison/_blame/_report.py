@@ -6,8 +6,9 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from .._shown import Saved, finite
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -123,7 +124,7 @@ class Rounding:
 
 
 @dataclass(frozen=True, repr=False)
-class Blame:
+class Blame(Saved):
     """What `blame` found. `ok`: nothing. Prints as tables.
 
     nonfinite: at most one for each of value, JVP and VJP. rounding: of the result's element with the largest
@@ -151,45 +152,18 @@ class Blame:
         state = "nothing" if self.rounding.ok else "rounding"
         return f"{state}, relative error at most {self.rounding.relative:.1e}"
 
-    def __str__(self) -> str:
-        from ...api.rendering import plain
-
-        return plain(self)
-
     def __rich__(self) -> Group:
         from ._table import table
 
         return table(self)
 
-    def _repr_html_(self) -> str:
-        from ...api.rendering import notebook
-
-        return notebook(self)
-
     def to_json(self) -> str:
         """Everything, as one JSON object; what is not finite as text."""
-        return json.dumps(_plain({**dataclasses.asdict(self), "ok": self.ok}), indent=1)
-
-    def save_json(self, path: str | Path) -> None:
-        Path(path).write_text(self.to_json() + "\n")
-
-    def to_html(self, path: str | Path) -> None:
-        """A page of its own, as the terminal shows it."""
-        from ...api.rendering import recorded
-
-        Path(path).write_text(recorded(self).export_html())
+        return json.dumps(finite({**dataclasses.asdict(self), "ok": self.ok}), indent=1)
 
     def to_markdown(self) -> str:
         """To paste into an issue."""
         return "\n".join(_markdown(self))
-
-
-def _plain(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {key: _plain(value) for key, value in x.items()}
-    if isinstance(x, list | tuple):
-        return [_plain(value) for value in x]
-    return str(x) if isinstance(x, float) and not (abs(x) < float("inf")) else x
 
 
 def _markdown(blame: Blame) -> Iterator[str]:

@@ -32,7 +32,7 @@ Charges = Any
 of bodies."""
 
 _TRIPS = 128  # of a while loop inside another loop, at most: what is stored of them
-_IDENTITIES = frozenset({"stop_gradient", "saveable", "copy"})
+IDENTITIES = frozenset({"stop_gradient", "saveable", "copy"})
 
 
 def unit(dtype: str) -> float:
@@ -88,8 +88,24 @@ class Sweep:
         cts: Sequence[Array | None],
         of_operands: Sequence[Array | None],
     ) -> Charges:
-        """What one equation adds, of its results' and its operands' cotangents."""
-        return _charge(program, eq, exact, operands, results, cts, of_operands)
+        """What one equation adds, of its results' and its operands' cotangents.
+
+        [own error, error inherited from rounded operands of a sum, the same of the result], summed.
+        """
+        own = own_error(program, eq, operands, results)
+        dtype = next(v.type.dtype for v in (*eq.outputs, *eq.inputs) if v.type.inexact)
+        weights = [*cts, *of_operands[: len(own.operands)]]
+        sizes = [*own.outputs, *own.operands]
+        error = sum((_weighted(u, s) for u, s in zip(weights, sizes, strict=True)), jnp.zeros(()))
+        inherited = kept = jnp.zeros(())
+        if own.terms:
+            kept = _weighted(cts[0], abs(results[0]))
+            terms = own.terms if len(own.terms) > 1 else [own.terms[0]] * (not all(exact))
+            flags = exact if len(own.terms) > 1 else [False]
+            inherited = sum(
+                (_weighted(cts[0], t) for t, known in zip(terms, flags, strict=False) if not known), inherited
+            )
+        return unit(dtype) * jnp.stack([error, inherited, kept])
 
     def _equation(
         self,
@@ -102,7 +118,7 @@ class Sweep:
         eager: bool,
     ) -> tuple[Sequence[Array | None], Charges]:
         attrs: Any = eq.attrs
-        if eq.op in _IDENTITIES:
+        if eq.op in IDENTITIES:
             return cts, None
         if eq.op in CALLED:
             body = attrs[CALLED[eq.op]]
@@ -385,32 +401,6 @@ def _exact_variables(program: Program, exact: Sequence[bool]) -> dict[int, bool]
         flag = is_exact(eq) and all(isinstance(a, Literal) or known[a.id] for a in eq.inputs)
         known |= {v.id: flag or not v.type.inexact for v in eq.outputs}
     return known
-
-
-def _charge(
-    program: Program,
-    eq: Equation,
-    exact: Sequence[bool],
-    operands: Sequence[Array],
-    results: Sequence[Array],
-    cts: Sequence[Array | None],
-    of_operands: Sequence[Array | None],
-) -> Array:
-    """[own error, error inherited from rounded operands of a sum, the same of the result], summed."""
-    own = own_error(program, eq, operands, results)
-    dtype = next(v.type.dtype for v in (*eq.outputs, *eq.inputs) if v.type.inexact)
-    weights = [*cts, *of_operands[: len(own.operands)]]
-    sizes = [*own.outputs, *own.operands]
-    error = sum((_weighted(u, s) for u, s in zip(weights, sizes, strict=True)), jnp.zeros(()))
-    inherited = kept = jnp.zeros(())
-    if own.terms:
-        kept = _weighted(cts[0], abs(results[0]))
-        terms = own.terms if len(own.terms) > 1 else [own.terms[0]] * (not all(exact))
-        flags = exact if len(own.terms) > 1 else [False]
-        inherited = sum(
-            (_weighted(cts[0], t) for t, known in zip(terms, flags, strict=False) if not known), inherited
-        )
-    return unit(dtype) * jnp.stack([error, inherited, kept])
 
 
 def _weighted(ct: Array | None, size: Array | None) -> Array:

@@ -14,11 +14,10 @@ from ...ir.types import Atom, Literal, Var
 from .._blame._sweep import Charges
 from ._cost import cast_cost, saving
 from ._graph import Flow, Graph, Site
+from ._narrowing import WIDE_ONLY
 from ._weights import NARROW, NARROWED, OPERANDS, OWN, REACH
 from ._wiring import Path, Wire, wires
 
-# What these do in 64 bits they cannot do in 32.
-_WIDE_ONLY = frozenset({"bitcast_convert_type", "nextafter", "reduce_precision"})
 # A small error of the operand makes a large one of the result, or none.
 _STEPS = frozenset({"floor", "ceil", "round", "rem", "nextafter", "bitcast_convert_type"})
 
@@ -149,7 +148,7 @@ class _Build:
         self._reach[target] += float(summed[:, REACH].sum())
         self._gain[target] += saving(eq) * runs
         self._sites.append(Site(program, eq, k, place, target))
-        if eq.op in _WIDE_ONLY or eq.op in self.uncovered:
+        if eq.op in WIDE_ONLY or eq.op in self.uncovered:
             self.pin(target, UNKNOWN)
 
     def _nested(

@@ -22,7 +22,8 @@ from ._wiring import Path, Wire, wires
 Narrowed = Callable[[Path, Var], bool]
 """Whether a value of a body is to be float32."""
 
-_WIDE_ONLY = frozenset({"bitcast_convert_type", "nextafter", "reduce_precision"})
+WIDE_ONLY = frozenset({"bitcast_convert_type", "nextafter", "reduce_precision"})
+"""What these do in 64 bits they cannot do in 32."""
 
 
 def narrowed(program: Program, is_narrow: Narrowed) -> Program:
@@ -148,7 +149,7 @@ class _Rewritten:
         variables = [self.known[a.id] for a in of_64 if not isinstance(a, Literal)]
         numbers = [a for a in of_64 if isinstance(a, Literal)]
         return (
-            eq.op not in _WIDE_ONLY
+            eq.op not in WIDE_ONLY
             and bool(variables)
             and all(v.type.dtype not in NARROW for v in variables)
             and all(_same(normalise(a.value, NARROW[a.dtype]), a.value) for a in numbers)

@@ -8,14 +8,15 @@ import html
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError
 from ...frontend import emission
 from ...frontend.names import function_name
 from ...frontend.static_arguments import Fixed, StaticArguments
+from ...frontend.structures import with_structure
 from ...ir.program import Program
+from .._shown import Saved, finite
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -39,7 +40,7 @@ class Kept:
 
 
 @dataclass(frozen=True, repr=False)
-class Precision:
+class Precision(Saved):
     """What is in 64 bits and what in 32. Errors are relative to the largest magnitude in a result.
 
     error, absolute: what was asked for. bound: of the error, to first order, for the elements of the results
@@ -76,33 +77,14 @@ class Precision:
             f"bits, error {self.measured:.1e}>"
         )
 
-    def __str__(self) -> str:
-        from ...api.rendering import plain
-
-        return plain(self)
-
     def __rich__(self) -> Group:
         from ._table import table
 
         return table(self)
 
-    def _repr_html_(self) -> str:
-        from ...api.rendering import notebook
-
-        return notebook(self)
-
     def to_json(self) -> str:
         """Everything, as one JSON object; what is not finite as text."""
-        return json.dumps(_plain(dataclasses.asdict(self)), indent=1)
-
-    def save_json(self, path: str | Path) -> None:
-        Path(path).write_text(self.to_json() + "\n")
-
-    def to_html(self, path: str | Path) -> None:
-        """A page of its own, as the terminal shows it."""
-        from ...api.rendering import recorded
-
-        Path(path).write_text(recorded(self).export_html())
+        return json.dumps(finite(dataclasses.asdict(self)), indent=1)
 
 
 class Mixed:
@@ -137,7 +119,7 @@ class Mixed:
         program = self.program
         assert program.structure is not None
         flat = emission.to_jax(program, at_sources=True)
-        return emission.with_structure(program.structure, flat, program.name)
+        return with_structure(program.structure, flat, program.name)
 
     def __repr__(self) -> str:
         r = self.report
@@ -145,11 +127,3 @@ class Mixed:
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self))}</p>{self.report._repr_html_()}"
-
-
-def _plain(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {key: _plain(value) for key, value in x.items()}
-    if isinstance(x, list | tuple):
-        return [_plain(value) for value in x]
-    return str(x) if isinstance(x, float) and not (abs(x) < float("inf")) else x

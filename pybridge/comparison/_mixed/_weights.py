@@ -19,7 +19,7 @@ from ...ir.program import Equation, Program
 from ...ir.types import Literal
 from .._blame._frames import CALLED
 from .._blame._own_errors import own_error
-from .._blame._sweep import Array, Charges, Sweep, unit
+from .._blame._sweep import IDENTITIES, Array, Charges, Sweep, unit
 
 NARROW = {"f64": "f32", "c128": "c64"}
 """The types that can be narrowed, and what they become."""
@@ -27,7 +27,6 @@ NARROW = {"f64": "f32", "c128": "c64"}
 _UNIT = unit("f32")
 _TINY = float(jnp.finfo(jnp.float32).tiny)
 _LARGE = float(jnp.finfo(jnp.float32).max) / 4  # what is larger has no place in float32, with a margin
-_IDENTITIES = frozenset({"stop_gradient", "saveable", "copy"})
 _SMALL = frozenset({"bool", "i8", "u8", "i16", "u16"})  # all of whose numbers are float32's
 _FIXED = frozenset({"constant", "iota"})  # whose values are those that were seen
 
@@ -50,7 +49,7 @@ class Weights(Sweep):
         return all(ct is None for ct in cts)
 
     def _equation(self, program: Program, eq: Equation, operands, results, cts, exact, eager):
-        if eq.op in _IDENTITIES:
+        if eq.op in IDENTITIES:
             return cts, self._alone(eq, operands, results, cts, cts)
         nested = eq.op in CALLED or eq.op in ("cond", "scan", "while")
         if not nested and not any(a.type.inexact for a in eq.inputs):

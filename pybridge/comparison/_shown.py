@@ -1,0 +1,49 @@
+"""What reports share: they print as the table that their `__rich__` gives, and are written to files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+
+class Shown:
+    """A report as text, and in a notebook."""
+
+    def __str__(self) -> str:
+        from ..api.rendering import plain
+
+        return plain(self)
+
+    def _repr_html_(self) -> str:
+        from ..api.rendering import notebook
+
+        return notebook(self)
+
+
+class Saved(Shown):
+    """One that is also written to files."""
+
+    def to_json(self) -> str:
+        raise NotImplementedError
+
+    def save_json(self, path: str | Path) -> None:
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    def to_html(self, path: str | Path) -> None:
+        """A page of its own, as the terminal shows it."""
+        from ..api.rendering import recorded
+
+        Path(path).write_text(recorded(self).export_html(), encoding="utf-8")
+
+
+def finite(value: Any) -> Any:
+    """The same for JSON, with NaN and infinities as the strings "nan", "inf" and "-inf"."""
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {key: finite(v) for key, v in value.items()}
+        case list() | tuple():
+            return [finite(v) for v in value]
+    return value
