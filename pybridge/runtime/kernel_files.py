@@ -61,8 +61,8 @@ class Manifest:
 
     @classmethod
     def parse(cls, text: str) -> Manifest:
-        lines = [line.partition(" ")[::2] for line in text.splitlines()]
-        facts = dict(line for line in lines if line[0] != "place")
+        lines = _lines(text)
+        facts = dict(lines)
         places = [rest.partition(" ")[::2] for word, rest in lines if word == "place"]
         return cls(
             tuple(places),
@@ -78,6 +78,10 @@ class Manifest:
 
 class _Unusable(Exception):
     """A library that cannot be made, found or loaded here; the message says why."""
+
+
+class _Refused(_Unusable):
+    """Code that cannot be in a file on this machine, ever."""
 
 
 class _Descriptor(ctypes.Structure):
@@ -147,19 +151,19 @@ def _found(store: cache.Store, place: str) -> tuple[Manifest, Path] | None:
 
 def _made(store: cache.Store, place: str, command: str, program: Program | None, *words: str):
     """The library that Julia's object file is linked to, kept, and its manifest."""
-    with tempfile.TemporaryDirectory(prefix="pybridge-") as folder:
-        unlinked, linked = Path(folder, "kernel.o"), Path(folder, "kernel.so")
+    with tempfile.TemporaryDirectory(prefix="pybridge-") as name:
+        folder = Path(name)
+        linked = folder / "kernel.so"
         try:
-            text = ask(command, program, *words, before=f"{unlinked}\n" if program else str(unlinked))
-        except errors.JuliaError as e:
-            if e.kind == NO_FILE:
-                store.write(place, _entry(b"", f"{_NONE}{e}"))
-            else:  # what is wrong with the Program has names of its own, and is raised
-                _LOG.warning("no object file of a kernel could be written: %s: %s", e.kind, e)
-            raise _Unusable(str(e)) from None
+            text = _object(folder / "kernel.o", command, program, *words)
+            needed = [rest for word, rest in _lines(text) if word == "needs"]
+            routines = [_routine(store, s, folder / f"routine-{n}.o") for n, s in enumerate(needed)]
+        except _Refused as e:
+            store.write(place, _entry(b"", f"{_NONE}{e}"))
+            raise
         if "\nplace routine " in text:
             text += f"\nblas {ask('blas', None)}"
-        reason = link(unlinked, linked)
+        reason = link([folder / "kernel.o", *routines], linked)
         if reason is not None:
             raise _Unusable(f"linking failed: {reason}")
         written = store.write(place, _entry(linked.read_bytes(), text))
@@ -167,6 +171,32 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
     if found is None:
         raise _Unusable("the cache cannot be written")
     return found
+
+
+def _routine(store: cache.Store, symbol: str, target: Path) -> Path:
+    """The object file of a function that kernels share, which Julia writes for the first of them."""
+    place = key("routine", symbol)
+    content = store.read(place)
+    if content is None:
+        _object(target, "routine_object", None, text=symbol)
+        store.write(place, target.read_bytes())
+    else:
+        target.write_bytes(content)
+    return target
+
+
+def _object(target: Path, command: str, program: Program | None, *words: str, text: str = "") -> str:
+    """What Julia says of the object file that it writes there."""
+    try:
+        if program is None:
+            return ask(command, None, *words, before=f"{target}\n{text}".rstrip())
+        return ask(command, program, *words, before=f"{target}\n")
+    except errors.JuliaError as e:
+        if e.kind == NO_FILE:
+            raise _Refused(str(e)) from None
+        # What is wrong with the Program has names of its own, and is raised.
+        _LOG.warning("no object file of a kernel could be written: %s: %s", e.kind, e)
+        raise _Unusable(str(e)) from None
 
 
 # Library and manifest are one entry, so that they are of one process: the loader of libraries does not mind
@@ -290,6 +320,11 @@ def _address(library: ctypes.CDLL, symbol: str) -> int:
         raise _Unusable(f"{library._name} has no {symbol}") from None
     assert found is not None
     return found
+
+
+def _lines(text: str) -> list[tuple[str, str]]:
+    """A word and the rest, of each line."""
+    return [(word, rest) for word, _, rest in (line.partition(" ") for line in text.splitlines())]
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -24,16 +24,17 @@ def linker() -> str | None:
     return _first(_COMMANDS)
 
 
-def link(source: Path, target: Path) -> str | None:
-    """Make a shared library of an object file, in few segments; if that fails, why.
+def link(sources: Sequence[Path], target: Path) -> str | None:
+    """Make a shared library of object files, in few segments; if that fails, why.
 
     The system bounds the mappings of a process, by 65 530 on Linux, and each segment of each kernel is one.
+    What the files call of each other they call directly.
     """
     command = linker()
-    few = ["-z", "noseparate-code", "-z", "norelro"]
+    options = ["-z", "noseparate-code", "-z", "norelro", "-Bsymbolic"]
     if command is not None and Path(command).name in _COMPILERS:
-        few = ["-Wl," + ",".join(few)]
-    return _run(command, ["-shared", *few, "-o", str(target), str(source)])
+        options = ["-Wl," + ",".join(options)]
+    return _run(command, ["-shared", *options, "-o", str(target), *map(str, sources)])
 
 
 def link_for_shipping(sources: Sequence[Path], target: Path, libraries: Sequence[Path]) -> str | None:

@@ -31,6 +31,7 @@ _DOING = {
     "object": "compiling",
     "library_object": "compiling",
     "explain": "compiling",
+    "routine_object": "compiling what kernels share",
     "host_object": "compiling what all kernels share",
     "normalize": "reading",
     "check": "checking the types of",

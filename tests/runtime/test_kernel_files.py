@@ -138,7 +138,7 @@ def test_a_library_with_symbols_that_nothing_defines_is_not_loaded(tmp_path):
     source, made, linked = (tmp_path / name for name in ("open.c", "open.o", "open.so"))
     source.write_text("double nobody(double); double f(double x) { return nobody(x); }")
     subprocess.run([compiler, "-c", "-fPIC", source, "-o", made], check=True)
-    assert linker.link(made, linked) is None
+    assert linker.link([made], linked) is None
     with pytest.raises(kernel_files._Unusable, match="nobody"):
         kernel_files._library(linked)
 

@@ -18,10 +18,15 @@ function answer(::Val{:object}, body, arguments)
     join(
         vcat("handler $(file.symbols[1])", "kernel $(file.symbols[2])", "workspace $workspace",
             "operands $(buffers.operands)", "types $(numbers(buffers.types))",
-            "bytes $(numbers(buffers.bytes))", places_text(file)), '\n')
+            "bytes $(numbers(buffers.bytes))", needs_text(file)), '\n')
 end
 
-answer(::Val{:host_object}, body, arguments) = join(places_text(write_host(String(body))), '\n')
+answer(::Val{:host_object}, body, arguments) = join(needs_text(write_host(String(body))), '\n')
+
+function answer(::Val{:routine_object}, body, arguments)
+    path, symbol = split_line(body)
+    write_routine(String(path), String(symbol))
+end
 
 function answer(::Val{:library_object}, body, arguments)
     path, text = split_line(body)
@@ -37,7 +42,11 @@ function answer(::Val{:library_object}, body, arguments)
             "features $(processor.features)"], '\n')
 end
 
-places_text(file::ObjectFile) = String["place $(place.kind) $(place.name)" for place in file.places]
+"What a file needs of whoever links it, and of whoever loads it."
+needs_text(file::ObjectFile) = String[
+    ["needs $symbol" for symbol in file.routines]
+    ["place $(place.kind) $(place.name)" for place in file.places]
+]
 
 answer(::Val{:blas}, body, arguments) = blas_library()
 

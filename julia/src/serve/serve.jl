@@ -21,8 +21,9 @@ after an `m`, one digit an input or result: `m011`.
 | `optimize` | a Program | the optimised Program |
 | `evaluate IN,… OUT,… REF=ADDRESS,…` | a Program | runs it on row-major buffers, and constants, at these addresses (`-` for none) |
 | `compile DIGEST REF=ADDRESS,…` | a Program | its FFI handler's address in native code, and the bytes of workspace; the constants at these addresses are used for ever |
-| `object REF=ADDRESS,…` | a path, in a line of its own, and a Program | writes its kernel as an object file; its symbol, the bytes of workspace, what XLA hands to it, and a line for each place of its table (codegen/objects/) |
+| `object REF=ADDRESS,…` | a path, in a line of its own, and a Program | writes its kernel as an object file; its symbol, the bytes of workspace, what XLA hands to it, a line for each routine that it `needs` to be linked with, and one for each place of its table (codegen/objects/) |
 | `host_object` | a path | writes what such kernels need of their process; a line for each place of its table |
+| `routine_object` | a path, in a line of its own, and the symbol of such a routine | writes it as an object file |
 | `library_object NAME REF=ADDRESS,… PROCESSOR` | a path, in a line of its own, and a Program | writes functions of C (codegen/objects/library.jl) as an object file; the bytes of workspace, its symbols, the routines of BLAS and LAPACK that it calls, and the processor with its features. PROCESSOR is LLVM's name of one, or `native` |
 | `blas` | | the file of the BLAS and LAPACK that kernels call |
 | `explain REF=ADDRESS,…` | a Program | the compiler's stages with their times, and its plan, as text for people |

@@ -13,6 +13,8 @@ function run_workload()
             answer_with_file("object -", program_text(q))
         end
     end
+    isempty(ROUTINES) || answer_with_file("routine_object", minimum(keys(ROUTINES)))
+    empty!(ROUTINES)
     answer_with_file("host_object", "")
     answer_to_workload("compile workload -\n" * program_text(first(programs)))
     answer_to_workload("linearize m1 optimize compact\n" * unrolled_loop(100))

@@ -36,7 +36,11 @@ function file_kernel(p::Program)
     mktempdir() do folder
         object, library = joinpath(folder, "kernel.o"), joinpath(folder, "kernel.so")
         file, buffers, workspace = JaxprAD.write_kernel(p, object)
-        run_command(`$(linker()) -shared -o $library $object`)
+        routines = [
+            JaxprAD.write_routine(joinpath(folder, "routine_$k.o"), symbol)
+            for (k, symbol) in enumerate(file.routines)
+        ]
+        run_command(`$(linker()) -shared -o $library $object $routines`)
         loaded = dlopen(library)
         table = Ptr{Ptr{Cvoid}}(dlsym(loaded, JaxprAD.TABLE))
         for (k, place) in enumerate(file.places)

@@ -3,6 +3,9 @@
 Knows nothing of what requests mean. Importing it does no work; the first `request` starts Julia.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 from .discovery import Discovery, Step, find, found
 from .probe import Installation
 from .runtime import Runtime, Status
@@ -25,7 +28,29 @@ __all__ = [
 _RUNTIME = Runtime()
 
 
-request = _RUNTIME.request
+def request(
+    command: str,
+    body: str = "",
+    *,
+    arguments: Sequence[str] = (),
+    doing: str = "",
+    users: bool = False,
+    quiet: bool = False,
+    memory: Sequence[Any] = (),
+) -> str:
+    """Send one request to JaxprAD in Julia and return its answer; the first one starts Julia.
+
+    doing: what stderr says of it when it takes longer than two seconds; nothing by default.
+    users: it runs the user's code. quiet: `doing` is for others who wait, not for this caller.
+    memory: arrays whose addresses are in the request.
+
+    Any thread may call. Raises JuliaError for an error in Julia, JuliaNotFound or JuliaUnusable where
+    there is no Julia that works, ForkedProcess in a child forked after the start or during it, JuliaBusy
+    while the user's code runs on after an interrupt. KeyboardInterrupt ends the request; the next one works.
+    """
+    return _RUNTIME.request(
+        command, body, arguments=arguments, doing=doing, users=users, quiet=quiet, memory=memory
+    )
 
 
 def installation() -> Installation:

@@ -74,16 +74,10 @@ class Runtime:
         quiet: bool = False,
         memory: Sequence[Any] = (),
     ) -> str:
-        """Send one request to JaxprAD in Julia and return its answer; the first one starts Julia.
+        """Send one request to the package and give its answer's body. Any thread may call.
 
-        doing: what stderr says of it when it takes longer than two seconds; nothing by default.
-        users: it runs the user's code. quiet: `doing` is for others who wait, not for this caller.
-        memory: arrays whose addresses are in the request, which Julia may use for a while after an interrupt.
-
-        Any thread may call. Raises JuliaError for an error in Julia, JuliaNotFound or JuliaUnusable where
-        there is no Julia that works, ForkedProcess in a child forked after the start or during it, JuliaBusy
-        while the user's code runs on after an interrupt. KeyboardInterrupt ends the request; the next one
-        works.
+        doing, users, quiet: as for `Control.call`. memory: arrays whose addresses are in the request, which
+        Julia may use for a while after an interrupt.
         """
         message = protocol.encode(command, arguments, body)
         live = self._started()

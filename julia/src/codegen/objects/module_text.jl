@@ -41,7 +41,8 @@ llvm_text(s::Specialization) =
             debuginfo = :none)
     )
 
-function FunctionText(s::Specialization)
+"`invoked()`: the methods that it calls, `invoked_methods`."
+function FunctionText(s::Specialization, invoked = () -> invoked_methods(s))
     # Inferred in the present world, and remembered: Julia 1.5 otherwise calls what is new in the
     # code by way of its runtime.
     Base.return_types(s.f, s.types)
@@ -50,7 +51,7 @@ function FunctionText(s::Specialization)
     own = filter(d -> julia_name(d) == name, defined)
     length(own) == 1 || throw(NoObjectFile("LLVM's text of $name defines $(join(defined, ", "))"))
     text = only_definition(text, own[1])
-    FunctionText(text, own[1], callees(text, own[1], s))
+    FunctionText(text, own[1], callees(text, own[1], s, invoked))
 end
 
 """
@@ -78,36 +79,25 @@ function used_names(text)
     found
 end
 
-"Thrown for a function that calls several functions of one name."
-struct AmbiguousCall <: Exception
-    caller::String
-    names::Set{String}
-end
-Base.showerror(io::IO, e::AmbiguousCall) =
-    print(io, e.caller, " calls several functions named ", join(e.names, ", "))
-
-"The functions of Julia's that the text calls by name."
-function callees(text::String, name::String, s::Specialization)
+"The functions of Julia's that the text calls by name. Throws `NoObjectFile` where a name is several."
+function callees(text::String, name::String, s::Specialization, invoked)
     called = Dict{String,String}()
     for used in used_names(text)
         meant = julia_name(used)
         used == name || meant === nothing || (called[used] = meant)
     end
     isempty(called) && return Dict{String,Specialization}()
-    invoked = invoked_methods(s)
-    found(meant) = get(invoked, meant, Core.MethodInstance[])
-    ambiguous = Set{String}(meant for meant in values(called) if length(found(meant)) > 1)
-    isempty(ambiguous) || throw(AmbiguousCall(function_name(s), ambiguous))
-    for meant in values(called)
-        isempty(found(meant)) &&
-            throw(
-                NoObjectFile(
-                    "$(function_name(s)) calls $meant, which its " *
-                    "inferred code does not"
-                )
-            )
-    end
-    Dict{String,Specialization}(used => Specialization(found(meant)[1]) for (used, meant) in called)
+    methods = invoked()
+    Dict{String,Specialization}(
+        used => Specialization(only_callee(get(methods, meant, Core.MethodInstance[]), meant, s))
+        for (used, meant) in called
+    )
+end
+function only_callee(found, meant, s)
+    length(found) == 1 && return found[1]
+    trouble = isempty(found) ? "calls $meant, which its inferred code does not" :
+              "calls several functions named $meant"
+    throw(NoObjectFile("$(function_name(s)) $trouble"))
 end
 
 "The method instances that the inferred code invokes, by the function's name."

@@ -3,11 +3,12 @@
 """
 An object file, the symbols that it was asked to have, and the places of its table, in order, which
 whoever loads it fills with pointers before the first call. The table's symbol is
-`pybridge_table`."""
+`pybridge_table`. It is to be linked with the files of `routines`, by their symbols."""
 struct ObjectFile
     path::String
     symbols::Vector{String}
     places::Vector{Place}
+    routines::Vector{String}
 end
 
 const TABLE = "pybridge_table"
@@ -16,10 +17,11 @@ const TABLE = "pybridge_table"
     write_object_file(path, definitions, exported, table; more = [], processor = this one) ->
         ObjectFile
 
-The functions that the definitions define, all that they call, and LLVM's text of `more` functions
-as an object file. Their addresses are places of the table already. The file's
-symbols are the names in `exported` and those that the filler of the table looks for. Throws
-`NoObjectFile` where code refers to what cannot be in a file."""
+The functions that the definitions define, and LLVM's text of `more` functions, as an object file.
+What they call is in it too where a linker fills the table, else in files of its own (routines.jl).
+Their addresses are places of the table already. The file's symbols are the names in `exported` and
+those that the filler of the table looks for. Throws `NoObjectFile` where code refers to what cannot
+be in a file."""
 function write_object_file(path::String, definitions::Vector{Any}, exported::Vector{String},
     table::OutsideTable; more = String[], processor = this_processor())
     functions = Any[Core.eval(Kernels, d) for d in definitions]
@@ -27,13 +29,12 @@ function write_object_file(path::String, definitions::Vector{Any}, exported::Vec
     for (f, d) in zip(functions, definitions)
         own[f], named[f] = d, string(nameof(f))
     end
-    modules = String[
-        placed_text(s, text, k, named, table)
-        for (k, (s, text)) in enumerate(function_texts(functions, own))
-    ]
+    texts, routines = definition_texts(functions, own)
+    needed = routines_of(table, texts, routines)
     visible = union!(Set{String}(exported), symbols_to_fill(table))
-    write_object(path, [table_text(table); more; modules], visible, processor)
-    ObjectFile(path, exported, table.places)
+    write_object(path, [table_text(table); more; placed_texts(texts, named, table)], visible,
+        processor)
+    ObjectFile(path, exported, table.places, needed)
 end
 
 "What whoever fills the table must find by name: the table, its data and functions, or nothing."
@@ -46,49 +47,59 @@ symbols_to_fill(t::OutsideTable{Loader}) =
 only_specialization(@nospecialize(f)) =
     Specialization(f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...})
 
-"The texts of the functions and of all that they call, each once."
-function function_texts(functions::Vector{Any}, definitions::IdDict{Any,Any})
-    found = Pair{Specialization,FunctionText}[]
-    known, waiting = (Set{Specialization}(),
-        Specialization[only_specialization(f) for f in functions])
+"Calls `callees_of` with each of these, and with each that it returns, once."
+function each_reached(callees_of, roots)
+    known, waiting = Set{Specialization}(), Specialization[roots;]
     while !isempty(waiting)
         check_cancelled()
         next = popfirst!(waiting)
         next in known && continue
         push!(known, next)
-        text =
-            haskey(definitions, next.f) ? definition_text(next, definitions[next.f]) :
-            routine_text(next)
-        push!(found, next => text)
-        append!(waiting, values(text.callees))
-    end
-    found
-end
-
-"The text of a function that is no definition, whose calls cannot be told apart by changing it."
-function routine_text(s::Specialization)
-    try
-        FunctionText(s)
-    catch e
-        e isa AmbiguousCall ? throw(NoObjectFile(sprint(showerror, e))) : rethrow()
+        append!(waiting, callees_of(next))
     end
 end
 
 """
-The text of a definition. Where it calls several functions of one name, or one for several types,
-each call gets a function of its own, by whose name LLVM's text tells them apart."""
-function definition_text(s::Specialization, definition)
-    try
-        return FunctionText(s)
-    catch e
-        e isa AmbiguousCall || rethrow()
-        copies = Any[]
-        # Under another name: while a package precompiles, no method may be written over.
-        changed = with_name(distinguished(definition, e.names, copies),
-            Symbol(function_name(s), :_distinguished))
-        foreach(copy -> Core.eval(Kernels, copy), copies)
-        return FunctionText(Specialization(Core.eval(Kernels, changed), s.types))
+The texts of functions that have `definitions`, and the routines that they call: all that has
+none."""
+function definition_texts(functions::Vector{Any}, definitions::IdDict{Any,Any})
+    found, routines = Pair{Specialization,FunctionText}[], Specialization[]
+    each_reached([only_specialization(f) for f in functions]) do s
+        haskey(definitions, s.f) || (push!(routines, s); return Specialization[])
+        text = definition_text(s, definitions)
+        push!(found, s => text)
+        values(text.callees)
     end
+    found, routines
+end
+
+"The texts of routines and of all that they call."
+function routine_texts(routines)
+    found = Pair{Specialization,FunctionText}[]
+    each_reached(routines) do s
+        text = FunctionText(s)
+        push!(found, s => text)
+        values(text.callees)
+    end
+    found
+end
+
+"""
+The text of a definition. Where it calls several functions of one name, or one for several types,
+each call gets a function of its own, by whose name LLVM's text tells them apart; these are added to
+the definitions."""
+function definition_text(s::Specialization, definitions)
+    invoked = invoked_methods(s)
+    names = Set{String}(name for (name, found) in invoked if length(found) > 1)
+    isempty(names) && return FunctionText(s, () -> invoked)
+    copies = Any[]
+    # Under another name: while a package precompiles, no method may be written over.
+    changed = with_name(distinguished(definitions[s.f], names, copies),
+        Symbol(function_name(s), :_distinguished))
+    for copy in copies
+        definitions[Core.eval(Kernels, copy)] = copy
+    end
+    FunctionText(Specialization(Core.eval(Kernels, changed), s.types))
 end
 
 definition_name(ex::Expr) =
@@ -117,10 +128,14 @@ isambiguous(@nospecialize(f), names) =
     f isa Union{Function,Versioned} && function_name(Specialization(f, nothing)) in names
 
 "A symbol for a function: definitions have names of their own, others get one that no two share."
-function symbol_of(s::Specialization, named)
-    haskey(named, s.f) && return named[s.f]
+symbol_of(s::Specialization, named) = get(() -> symbol_of(s), named, s.f)
+symbol_of(s::Specialization) =
     string("callee_", function_name(s), '_', string(hash(string(s.f, s.types)); base = 16))
-end
+
+"The texts of functions, ready to be linked."
+placed_texts(texts, named, table) = String[
+    placed_text(s, text, k, named, table) for (k, (s, text)) in enumerate(texts)
+]
 
 "A function's text with symbols for what it calls and addresses that hold in any process."
 function placed_text(own::Specialization, t::FunctionText, k, named, table)
