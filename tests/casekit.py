@@ -15,6 +15,9 @@ from pybridge.ir.numerals import DTYPES, is_inexact
 Make = Callable[[np.random.Generator, str], np.ndarray]
 """Makes an input; the second argument is the dtype that the case is run at."""
 
+QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+"""XLA's options for what runs once or twice: compiling takes most of the time."""
+
 
 @dataclass(frozen=True)
 class Case:

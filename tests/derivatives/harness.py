@@ -15,15 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
-from casekit import Case, direction
+from casekit import QUICK, Case, direction
 from cases import CASES
 from cases_control import scaled_sine
 
 import pybridge as pb
 from pybridge.runtime import evaluation, transforms
-
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
-"""Compiling takes most of the time, and what is compiled here runs once or twice."""
 
 # Of each family one case of a kind is enough here: signed integers are all alike, and so are floats.
 _WIDER = {"f32": "f64", "f16": None, "bf16": None, "c64": "c128"}
@@ -183,7 +180,8 @@ def check(case: Case) -> None:
         for name, y in expected.items():
             assert_agree(found[name], y, f"{case}: {name}")
         _check_eager(setup, bridged, expected)
-        _check_in_julia(setup, expected)
+        if setup.whole:
+            _check_in_julia(setup, expected)
         assert [x.tobytes() for x in setup.inputs] == before, f"{case}: an input was changed"
 
 

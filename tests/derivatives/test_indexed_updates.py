@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
-from harness import QUICK
+from casekit import QUICK
 from indexed_programs import loop
 
 import pybridge as pb

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from casekit import QUICK
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from recipe_control import UNMAPPED, WHOLE_ONLY
@@ -40,9 +41,6 @@ SINGLE = 5e-3
 LARGEST = 1e6
 """Beyond this rounding errors are amplified too much to compare by."""
 EXECUTES = ["xla", "julia"]
-
-# Compiling takes most of the time, and what is compiled runs once.
-QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 
 
 class Example:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from casekit import QUICK
 from cases import CASES, by_op
 
 from pybridge.errors import ArgumentError, NotDifferentiable, ProgramTypeError, UnsupportedPrimitive
@@ -45,7 +46,8 @@ def _both(case, program, args):
     if case.exact:
         with jax.disable_jit():
             return case.f(*args), program.to_jax()(*args)
-    return jax.jit(case.f)(*args), jax.jit(program.to_jax())(*args)
+    compiled = (jax.jit(f, compiler_options=QUICK) for f in (case.f, program.to_jax()))
+    return tuple(f(*args) for f in compiled)
 
 
 def _assert_same(x: np.ndarray, y: np.ndarray, exact: bool) -> None:

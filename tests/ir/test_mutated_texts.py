@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "mutated_texts.py"
-COUNT = int(os.environ.get("PYBRIDGE_MUTATED_TEXTS", "1000"))
+COUNT = int(os.environ.get("PYBRIDGE_MUTATED_TEXTS", "500"))
 
 
 @pytest.mark.parametrize("seed", [0])

@@ -118,6 +118,30 @@ def test_damaged_files_are_made_anew(tmp_path, damage):
     assert result("loop", cache) == WITHOUT
 
 
+def test_routines_are_compiled_for_the_first_kernel_that_calls_them(tmp_path):
+    code = """
+    import sys
+    import jax, jax.numpy as jnp, numpy as np
+    import pybridge as pb
+    from pybridge.runtime import julia
+
+    asked, request = [], julia.request
+    julia.request = lambda command, *rest, **more: asked.append(command) or request(command, *rest, **more)
+    x = np.random.default_rng(0).normal(size=(40, 40))
+    outer = {"sin": jnp.sin, "cos": jnp.cos}[sys.argv[1]]
+    f = lambda x: outer(x @ x)
+    found = jax.jit(pb.bridge(f, execute="julia"))(x)
+    np.testing.assert_allclose(found, jax.jit(f)(x), rtol=1e-4, atol=1e-4)
+    print(asked.count("object"), asked.count("routine_object"))
+    """
+    (kernels, routines), *others = (
+        map(int, processes.run(code, outer, PYBRIDGE_CACHE=str(tmp_path)).split())
+        for outer in ("sin", "cos", "cos")
+    )
+    assert kernels == 1 and routines > 0
+    assert [list(counts) for counts in others] == [[1, 0], [0, 0]]
+
+
 def test_without_the_cache_everything_works(tmp_path):
     assert processes.run(SCRIPT, "loop,dense", PYBRIDGE_CACHE="off").strip() == WITH
     unusable = tmp_path / "file"

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 import pybridge as pb
+from pybridge import cache
 from pybridge.testing import DerivativeTests
 from pybridge.testing import assert_derivatives_agree as assert_agree
 
 pytest_plugins = ["pytester"]
+CACHES = cache.user_folder().parent
 X = np.random.default_rng(0).uniform(0.2, 1.2, (3, 4)).astype(np.float32)
 
 
@@ -102,6 +104,7 @@ def test_an_order_that_is_not_there():
 
 def test_the_fixture_in_somebodys_tests(pytester, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # the plugin is there once, installed or not
+    monkeypatch.setenv("XDG_CACHE_HOME", str(CACHES))  # pytester gives it another home
     pytester.makepyfile(
         """
         import jax

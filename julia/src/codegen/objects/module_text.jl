@@ -79,7 +79,9 @@ function used_names(text)
     found
 end
 
-"The functions of Julia's that the text calls by name. Throws `NoObjectFile` where a name is several."
+"""
+The functions of Julia's that the text calls by name. Throws `NoObjectFile` where several have a
+name."""
 function callees(text::String, name::String, s::Specialization, invoked)
     called = Dict{String,String}()
     for used in used_names(text)

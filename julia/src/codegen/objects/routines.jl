@@ -1,5 +1,6 @@
-# The functions that generated code calls, matrix products and the like, are the same in all kernels.
-# Each is compiled once, into an object file with all that it calls, and kernels are linked with it.
+# The functions that generated code calls, matrix products and the like, are the same in all
+# kernels. Each is compiled once, into an object file with all that it calls, and kernels are linked
+# with it.
 
 "The routines that files written by this process need, by their symbols."
 const ROUTINES = Dict{String,Specialization}()
