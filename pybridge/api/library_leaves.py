@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -13,11 +15,11 @@ import jax.numpy as jnp
 
 from ..errors import ArgumentError, NotDifferentiable, UnknownOption
 from ..frontend.names import argument_names, function_name
-from ..frontend.structures import result_tree
+from ..frontend.structures import result_tree, with_structure
 from ..frontend.tracing import trace
 from ..ir.numerals import DTYPES, dtype_name
 from ..ir.program import Program
-from ..ir.types import SymDim, TensorType
+from ..ir.types import TensorType
 from ..runtime.julia_call import call
 from .bridge import bridge
 from .library_names import path_name
@@ -79,9 +81,12 @@ def flattened(
     f: Callable | Program, args: tuple, kwargs: dict[str, Any], argnums: Argnums, **options
 ) -> Flat:
     """`f` for arguments of these shapes and dtypes; `options` are those of `bridge`."""
-    chosen = _chosen(argnums, len(args))
     if isinstance(f, Program):
-        return _of_program(f, args, kwargs, chosen)
+        if f.structure is None:
+            return _of_inputs(f, args, kwargs, argnums)
+        args, kwargs = (args, kwargs) if args or kwargs else _arguments_of(f)
+        f = with_structure(f.structure, functools.partial(_called, f), f.name)
+    chosen = _chosen(argnums, len(args))
     bridged = bridge(f, **options)
     dynamic, named, fixed = bridged.static_arguments.split(args, kwargs)
     places = sorted(set(range(len(args))) - fixed.positions)
@@ -122,20 +127,35 @@ def _results(program: Program) -> list[Parameter]:
     ]
 
 
-def _of_program(program: Program, args: tuple, kwargs: dict[str, Any], chosen: set[int] | None) -> Flat:
-    if kwargs:
-        raise ArgumentError(f"{program.name} is a Program, whose inputs have no names")
-    types = [_type(x, f"x{i}") for i, x in enumerate(args)] if args else list(program.input_types)
-    if types != list(program.input_types):
+def _arguments_of(program: Program) -> tuple[tuple, dict[str, Any]]:
+    """Arguments of a Program's types, by position and by name."""
+    assert program.structure is not None
+    leaves = map(struct, program.input_types)
+    named = [
+        (a, jax.tree.unflatten(a.tree, itertools.islice(leaves, a.tree.num_leaves)))
+        for a in program.structure.arguments
+    ]
+    return tuple(x for a, x in named if not a.keyword), {a.name: x for a, x in named if a.keyword}
+
+
+def _called(program: Program, *xs: Any) -> list[Any]:
+    if [_type(x, f"x{i}") for i, x in enumerate(xs)] != list(program.input_types):
         raise ArgumentError(f"{program.name} takes {', '.join(map(str, program.input_types))}")
-    for i, type_ in enumerate(types):
-        if any(isinstance(n, SymDim) for n in type_.shape):
-            raise ArgumentError(_SYMBOLIC.format(f"x{i}"))
+    return call(program, *xs)
+
+
+def _of_inputs(program: Program, args: tuple, kwargs: dict[str, Any], argnums: Argnums) -> Flat:
+    """Of a Program that knows no arguments, a text's for instance: its inputs are x0, x1 and so on."""
+    if kwargs:
+        raise ArgumentError(f"the inputs of {program.name} have no names")
+    given = args or tuple(map(struct, program.input_types))
+    chosen = _chosen(argnums, len(given))
+    types = [_type(x, f"x{i}") for i, x in enumerate(given)]
     arguments: _Placed = [(Parameter(f"x{i}", t, "argument", f"x{i}"), i) for i, t in enumerate(types)]
     count = len(program.outputs)
     names = ["value"] if count == 1 else [f"value_{i}" for i in range(count)]
     results = [Parameter(n, t, "value", n) for n, t in zip(names, program.output_types, strict=True)]
-    return _flat(program.name, lambda *xs: list(call(program, *xs)), arguments, results, chosen)
+    return _flat(program.name, functools.partial(_called, program), arguments, results, chosen)
 
 
 def _flat(

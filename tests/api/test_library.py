@@ -188,16 +188,27 @@ def test_static_arguments_and_argnums(tmp_path, x64):
     )
 
 
-def test_of_a_program(tmp_path):
+@pytest.mark.parametrize("structured", [True, False])
+def test_of_a_program(tmp_path, structured):
     with jax.enable_x64(True):
         program, expected = pb.trace(loss)(PARAMS, X), jax.grad(loss, (0, 1))(PARAMS, X)
+    program = program if structured else program.with_structure(None)
     made = pb.compile_library(program, "p", ("value", "grad"), directory=tmp_path)()
     agree(c_libraries.call(made, "grad", *leaves((PARAMS, X))), expected)
-    assert [p["name"] for p in c_libraries.entry(made, "grad")["results"]] == [
-        "grad_x0",
-        "grad_x1",
-        "grad_x2",
-    ]
+    by = ["params_b", "params_w", "x"] if structured else ["x0", "x1", "x2"]
+    assert [p["name"] for p in c_libraries.entry(made, "grad")["results"]] == [f"grad_{name}" for name in by]
+
+
+def test_of_a_program_by_one_of_its_arguments(tmp_path, x64):
+    program, wide = pb.trace(layers)(PARAMS, X), (PARAMS, X)
+    made = pb.compile_library(program, "p", "jvp", directory=tmp_path, argnums=1)(*wide)
+    assert [p["name"] for p in c_libraries.entry(made, "jvp")["arguments"]][-1] == "tangent_x"
+    with pytest.raises(pb.ArgumentError, match="takes f64"):
+        pb.compile_library(program, "p", directory=tmp_path)(PARAMS, X[:1])
+    with pytest.raises(pb.ArgumentError, match="structure"):
+        pb.compile_library(program, "p", directory=tmp_path)(X, X)
+    with pytest.raises(pb.ArgumentError, match="no names"):
+        pb.compile_library(program.with_structure(None), "p", directory=tmp_path)(X, x=X)
 
 
 def test_a_loop_of_unknown_length_runs_backwards(tmp_path, x64):
