@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from typer.testing import CliRunner
 
@@ -50,6 +52,16 @@ def test_images_of_other_versions_go(store, tmp_path):
     (folder / "JaxprAD-1.5.3-0123456789abcdef.so").write_bytes(bytes(1000))
     assert "dropped 1 system images" in said("--prune", "1000")
     assert not list(folder.iterdir())
+
+
+def test_builds_of_images_that_were_killed_go(store, tmp_path):
+    killed, running = (tmp_path / "images" / f"building-{name}" for name in ("killed", "running"))
+    for folder in (killed, running):
+        folder.mkdir(parents=True)
+        (folder / "image.o").write_bytes(bytes(1000))
+    os.utime(killed, (0, 0))
+    assert image.drop_outdated().size == 1000
+    assert running.is_dir() and not killed.exists()
 
 
 def test_turned_off(monkeypatch):

@@ -6,11 +6,13 @@ Built once by `pybridge setup` for a Julia and the package's sources, into the u
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +24,8 @@ from .discovery import find
 from .probe import Installation
 from .source import Package
 
-_PATIENCE = 1800.0
+_PATIENCE = 1800.0  # seconds for each of the two programs that make an image
+_BUILDING = "building-"
 
 
 def wanted(julia: Installation, package: Package) -> bool:
@@ -49,7 +52,8 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
         report("no C compiler: JaxprAD stays uncompiled, each process's first derivative takes seconds", None)
         return None
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+    _drop_abandoned()
+    with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=target.parent) as folder:
         unlinked, linked = Path(folder, "image.o"), Path(folder, "image.so")
         report("compiling JaxprAD into a system image (minutes of one core, once)", None)
         _run(
@@ -72,16 +76,29 @@ def build(julia: Installation, package: Package, report: Progress) -> Path | Non
 
 
 def drop_outdated() -> Usage:
-    """Remove the images of other Julias and other versions of JaxprAD; how many, and their bytes."""
+    """Remove the images of other Julias and other versions of JaxprAD, and what is left of builds that were
+    killed; how many images, and the bytes of all.
+    """
     found = find()
     current = _path(found.julia, source.jaxprad()) if found.julia is not None else None
-    dropped = size = 0
+    dropped, size = 0, _drop_abandoned()
     for path in sorted(_folder().glob("*.so")):
         if path != current:
             size += path.stat().st_size
             dropped += 1
             path.unlink(missing_ok=True)
     return Usage(dropped, size)
+
+
+def _drop_abandoned() -> int:
+    """Remove the folders of builds that were killed; their bytes, some 250 million each."""
+    size = 0
+    for folder in _folder().glob(f"{_BUILDING}*"):
+        with contextlib.suppress(OSError):  # another process drops it too
+            if time.time() - folder.stat().st_mtime > 2 * _PATIENCE:  # no build takes so long
+                size += sum(path.stat().st_size for path in folder.iterdir())
+                shutil.rmtree(folder)
+    return size
 
 
 def _folder() -> Path:
