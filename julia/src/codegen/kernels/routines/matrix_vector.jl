@@ -77,15 +77,17 @@ one before met last."""
     i = rows
     while i >= 8
         i -= 8
-        add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(8),
-            Val(REGISTER ÷ sizeof(T)))
+        add_eight_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart)
     end
     while i > 0
         i -= 1
-        add_rows!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart, Val(1),
-            Val(REGISTER ÷ sizeof(T)))
+        add_row!(y, a + i * apart * sizeof(T), x + i * sizeof(T), columns, apart)
     end
 end
+# Two names, since one that a function calls for two types cannot be told apart in LLVM's text.
+@noinline add_eight_rows!(y, a, x, n, apart) = add_rows!(y, a, x, n, apart, Val(8), register(y))
+@noinline add_row!(y, a, x, n, apart) = add_rows!(y, a, x, n, apart, Val(1), register(y))
+register(::Ptr{T}) where {T} = Val(REGISTER ÷ sizeof(T))
 @generated function add_rows!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, n::Int, apart::Int, ::Val{R},
     ::Val{W}) where {T,R,W}
     V = Lanes{W,T}
@@ -93,7 +95,7 @@ end
     entry(i) = :($(i - 1) * apart + j)
     each(f) = Expr(:block, (f(i) for i in 1:R)...)
     quote
-        $(Expr(:meta, :noinline))
+        $(Expr(:meta, :inline))
         $(each(i -> :($(number(i)) = at(x, $(i - 1)))))
         j = 0
         while j + $W <= n
