@@ -9,7 +9,7 @@ Base.init_depot_path()
 Base.init_load_path()
 pushfirst!(LOAD_PATH, ARGS[1])
 using JaxprAD
-JaxprAD.run_workload()
+JaxprAD.run_workload(JaxprAD.WORKLOAD, JaxprAD.MODELS)
 # Whoever starts from this image has paths of their own.
 empty!(LOAD_PATH)
 empty!(DEPOT_PATH)

@@ -102,7 +102,7 @@ def setup(
         with installing.rich_progress() as progress:
             outcome = installing.setup(yes, progress, compiled=image)
             if image:
-                progress("compiling what all kernels share", None)
+                progress("compiling what kernels share", None)
                 prepare()
         typer.echo(f"Julia {outcome.julia.version} is ready: {outcome.how}")
 

@@ -117,14 +117,22 @@ def kernel(program: Program, constants: Mapping[str, np.ndarray]) -> tuple[int, 
 
 
 def prepare() -> None:
-    """Have what all kernels share compiled and kept, so that the first of them does not wait for it."""
+    """Have what kernels share compiled and kept, so that the first of them does not wait for it.
+
+    That is the host, and the routines that JaxprAD's workload and models call (julia/image).
+    """
     store = cache.default()
     if store is None or linker() is None:
         return
-    try:
-        _host(store)
-    except _Unusable as reason:
-        _LOG.debug("what kernels share is compiled in memory: %s", reason)
+    with tempfile.TemporaryDirectory(prefix="pybridge-") as folder:
+        shared: list[Callable[[], object]] = [functools.partial(_host, store)]
+        for symbol in ask("common_routines", None).split():
+            shared.append(functools.partial(_routine, store, symbol, Path(folder) / "routine.o"))
+        for make in shared:
+            try:
+                make()
+            except _Unusable as reason:
+                _LOG.debug("what kernels share is compiled in memory: %s", reason)
 
 
 def _ready(

@@ -32,7 +32,7 @@ _DOING = {
     "library_object": "compiling",
     "explain": "compiling",
     "routine_object": "compiling what kernels share",
-    "host_object": "compiling what all kernels share",
+    "host_object": "compiling what kernels share",
     "normalize": "reading",
     "check": "checking the types of",
     "optimize": "simplifying",

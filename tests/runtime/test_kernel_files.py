@@ -142,6 +142,26 @@ def test_routines_are_compiled_for_the_first_kernel_that_calls_them(tmp_path):
     assert [list(counts) for counts in others] == [[1, 0], [0, 0]]
 
 
+def test_routines_of_what_jaxprad_was_compiled_for_are_prepared(tmp_path):
+    code = """
+    import jax, jax.numpy as jnp, numpy as np
+    import pybridge as pb
+    from pybridge.runtime import julia, kernel_files, requests
+
+    kernel_files.prepare()
+    known = requests.ask("common_routines", None).split()
+    asked, request = [], julia.request
+    julia.request = lambda command, *rest, **more: asked.append(command) or request(command, *rest, **more)
+    x = np.random.default_rng(0).normal(size=(40, 40))
+    found = jax.jit(pb.bridge(lambda x: jnp.sin(x @ x), execute="julia"))(x)
+    np.testing.assert_allclose(found, jnp.sin(x @ x), rtol=1e-4, atol=1e-4)
+    print(len(known), asked.count("routine_object"), asked.count("host_object"))
+    """
+    known, routines, hosts = map(int, processes.run(code, PYBRIDGE_CACHE=str(tmp_path)).split())
+    assert hosts == 0
+    assert (routines == 0) == (known > 0)  # where nothing was compiled in advance, nothing is known
+
+
 def test_without_the_cache_everything_works(tmp_path):
     assert processes.run(SCRIPT, "loop,dense", PYBRIDGE_CACHE="off").strip() == WITH
     unusable = tmp_path / "file"

@@ -21,6 +21,8 @@ function answer(::Val{:object}, body, arguments)
             "bytes $(numbers(buffers.bytes))", needs_text(file)), '\n')
 end
 
+answer(::Val{:common_routines}, body, arguments) = join(sort!(collect(keys(ROUTINES))), '\n')
+
 answer(::Val{:host_object}, body, arguments) = join(needs_text(write_host(String(body))), '\n')
 
 function answer(::Val{:routine_object}, body, arguments)

@@ -24,6 +24,7 @@ after an `m`, one digit an input or result: `m011`.
 | `object REF=ADDRESS,…` | a path, in a line of its own, and a Program | writes its kernel as an object file; its symbol, the bytes of workspace, what XLA hands to it, a line for each routine that it `needs` to be linked with, and one for each place of its table (codegen/objects/) |
 | `host_object` | a path | writes what such kernels need of their process; a line for each place of its table |
 | `routine_object` | a path, in a line of its own, and the symbol of such a routine | writes it as an object file |
+| `common_routines` | | the symbols of such routines that are known before a kernel needs them: those of what JaxprAD was compiled for |
 | `library_object NAME REF=ADDRESS,… PROCESSOR` | a path, in a line of its own, and a Program | writes functions of C (codegen/objects/library.jl) as an object file; the bytes of workspace, its symbols, the routines of BLAS and LAPACK that it calls, and the processor with its features. PROCESSOR is LLVM's name of one, or `native` |
 | `blas` | | the file of the BLAS and LAPACK that kernels call |
 | `explain REF=ADDRESS,…` | a Program | the compiler's stages with their times, and its plan, as text for people |

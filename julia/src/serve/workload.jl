@@ -2,19 +2,21 @@
 # of it is built for older Julias: what a first request needs is then compiled beforehand.
 
 const WORKLOAD = joinpath(@__DIR__, "..", "..", "image", "workload.txt")
+"Many kinds of models: an image is compiled for them too, for which precompilation has no time."
+const MODELS = joinpath(@__DIR__, "..", "..", "image", "models.txt")
 
-function run_workload()
-    programs = parse_programs(read(WORKLOAD, String))
+function run_workload(files...)
+    programs = [p for file in files for p in parse_programs(read(file, String))]
     for p in programs
-        text, every_input = program_text(p), "m" * "1"^length(p.inputs)
+        text, every_input = program_text(p), "m" * join(map(Int, inexact(p.inputs)))
         answer_to_workload("jvp $every_input optimize\n$text")
         answer_to_workload("linearize $every_input optimize compact\n$text")
         for q in gradient_programs(p)
             answer_with_file("object -", program_text(q))
         end
     end
+    # They stay known: whoever prepares a cache has them compiled.
     isempty(ROUTINES) || answer_with_file("routine_object", minimum(keys(ROUTINES)))
-    empty!(ROUTINES)
     answer_with_file("host_object", "")
     answer_to_workload("compile workload -\n" * program_text(first(programs)))
     answer_to_workload("linearize m1 optimize compact\n" * unrolled_loop(100))
@@ -57,4 +59,4 @@ function answer_to_workload(message)
     startswith(reply, "ok\n") || error("the workload failed: $reply")
 end
 
-VERSION >= v"1.9" && ccall(:jl_generating_output, Cint, ()) == 1 && run_workload()
+VERSION >= v"1.9" && ccall(:jl_generating_output, Cint, ()) == 1 && run_workload(WORKLOAD)

@@ -2,7 +2,7 @@
 # kernels. Each is compiled once, into an object file with all that it calls, and kernels are linked
 # with it.
 
-"The routines that files written by this process need, by their symbols."
+"The routines that files need, by their symbols: of this process and of what it was compiled for."
 const ROUTINES = Dict{String,Specialization}()
 
 """
