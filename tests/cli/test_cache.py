@@ -11,12 +11,13 @@ from pybridge import cache
 from pybridge.api.doctor import doctor
 from pybridge.cli.app import app
 from pybridge.runtime import julia
-from pybridge.runtime.julia import image
+from pybridge.runtime.julia import image, juliacall_choice
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     julia.find()  # what it learns is known to this process then, and kept in no other test's store
+    monkeypatch.setattr(juliacall_choice, "choice", lambda: "not asked, for the same reason")
     monkeypatch.setenv(cache.SETTING, str(tmp_path / "cache"))
     monkeypatch.setattr(image, "_folder", lambda: tmp_path / "images")
     found = cache.default()

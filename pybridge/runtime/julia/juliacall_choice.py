@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import forks
+from . import forks, remembered
 from .probe import Installation
 
 _BROKEN_RELEASES = {"0.9.35"}
@@ -61,14 +62,33 @@ def choice() -> Choice | str:
 
 
 def _resolved() -> Choice | str:
+    none = "juliapkg has not installed a Julia for this environment"
+    this, question = Path(sys.executable), _juliapkg_settings()
+    if remembered.recall(this, question) is not None:
+        return none
     # juliapkg's public functions resolve first, which prints to stdout and downloads; this one only looks
     from juliapkg.deps import STATE, can_skip_resolve
 
+    meta = Path(STATE["meta"])
+    if not meta.exists():
+        # The import took longer than all else that finds a Julia.
+        remembered.remember(this, question, {}, [meta])
+        return none
     with forks.held_off():  # it runs Julia
-        known = can_skip_resolve() if Path(STATE["meta"]).exists() else None
-    if not known:
-        return "juliapkg has not installed a Julia for this environment"
-    return Choice(Path(known["executable"]), Path(STATE["project"]))
+        known = can_skip_resolve()
+    return Choice(Path(known["executable"]), Path(STATE["project"])) if known else none
+
+
+def _juliapkg_settings() -> str:
+    """What decides where juliapkg looks."""
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("PYTHON_JULIAPKG_") or name in ("CONDA_PREFIX", "VIRTUAL_ENV")
+    }
+    options = {name: value for name, value in sys._xoptions.items() if name.startswith("juliapkg-")}
+    release = importlib.metadata.version("juliapkg")
+    return f"juliapkg {json.dumps([release, sys.prefix, sorted(variables.items()), sorted(options.items())])}"
 
 
 def _option(name: str) -> str | None:

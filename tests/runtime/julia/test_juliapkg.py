@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -74,3 +75,34 @@ def test_a_project_gets_jaxprad_without_a_network(required, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout).resolve() == JAXPRAD.parent / "src" / "JaxprAD.jl"
+
+
+def test_that_it_has_installed_nothing_is_remembered_until_it_has(tmp_path):
+    code = """
+    import sys
+    from pybridge.runtime.julia import juliacall_choice
+    assert "has not installed a Julia" in juliacall_choice.choice()
+    print("juliapkg" in sys.modules)
+    """
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    variables = {
+        "PYTHONPATH": str(CHECKOUT),
+        "PYTHON_JULIAPKG_PROJECT": str(project),
+        "PYBRIDGE_CACHE": str(cache),
+    }
+
+    def imported() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    assert [imported(), imported()] == ["True", "False"]
+    meta = project / "pyjuliapkg" / "meta.json"
+    meta.parent.mkdir(parents=True)
+    meta.write_text("{}")
+    assert imported() == "True"
