@@ -12,14 +12,14 @@ PYTHON ?= $(shell .ci/pythons | head -1)
 OLDEST := 3.11
 OLDEST_PYTHON ?= $(shell .ci/pythons $(OLDEST))
 # What depends on JAX: all tests but those of Julia, of kernels and libraries, of comparisons and of the command
-# line. Of the derivatives each primitive once, not natively: what Julia makes of Programs is the same.
+# line. Of the derivatives each primitive once, in narrower dtypes: what Julia makes of Programs is the same.
 OLDEST_TESTS := tests/frontend tests/transformations tests/engines tests/programs \
 	tests/derivatives/test_cases.py tests/derivatives/test_activity.py \
 	$(filter-out tests/api/test_library%,$(wildcard tests/api/test_*.py)) tests/checkout/test_conformance.py \
-	--deselect tests/derivatives/test_cases.py::test_natively
+	$(addprefix --deselect tests/derivatives/test_cases.py::,test_natively test_in_float64)
 # Processes that run tests side by side; each has a Julia of its own.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
-JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.toml' | grep -v Manifest)
+JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.txt' -o -name '*.toml' | grep -v Manifest)
 
 help:
 	@echo "make setup | test | demo | bench | bench-polybench | zoo | docs | lint | clean"
