@@ -37,9 +37,8 @@ What a user waits for in a new process: seconds from `import jax` to the first g
 [benchmarks](benchmarks.md), medians of {repeats}. *Empty*: pybridge with the [cache](cache.md) that
 `pybridge setup` leaves, which asks Julia and compiles, less Julia's start ({start:.2f} s); JAX, compiling.
 *Second*: a process after one that did the same; both sides have JAX's persistent compilation cache. Of
-pybridge's second processes {julia} libjulia mapped.
-
-    python -m benchmarks.first --json benchmarks/results/first.json --docs
+pybridge's second processes {julia} libjulia mapped. `make bench-first` measures all of it and writes
+this page.
 
 {machine}
 
