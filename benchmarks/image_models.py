@@ -1,6 +1,6 @@
-"""Small models of many kinds, whose Programs a system image is compiled for: `python julia/image/models.py`.
+"""Small models for whose Programs a system image is compiled: `python -m benchmarks.image_models`.
 
-Writes models.txt beside this file. What matters is which primitives meet, in which order of axes and in which
+Writes julia/image/models.txt. What matters is which primitives meet, in which order of axes and in which
 sizes: a matrix product has another kernel from some size on, and large arrays are split between threads.
 """
 
@@ -14,7 +14,7 @@ from jax import lax
 
 import pybridge as pb
 
-_FILE = Path(__file__).parent / "models.txt"
+_FILE = Path(__file__).parents[1] / "julia" / "image" / "models.txt"
 
 
 def attention(x, query, key, value, scale):
