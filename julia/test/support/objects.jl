@@ -4,7 +4,7 @@
 using Libdl
 
 "Where tests write the files that must last as long as the process."
-const FILES = mktempdir()
+const FOLDER = mktempdir()
 
 "The Programs that the image is compiled with."
 const WORKLOAD_PROGRAMS = JaxprAD.parse_programs(read(JaxprAD.WORKLOAD, String))

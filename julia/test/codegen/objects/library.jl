@@ -4,7 +4,7 @@ using Libdl
 
 "The functions of C of a Program in a library that is linked to BLAS alone, and loaded."
 function library_of(p::Program; name = "model_value", processor = JaxprAD.this_processor())
-    object, library = tempname(FILES) * ".o", tempname(FILES) * ".so"
+    object, library = tempname(FOLDER) * ".o", tempname(FOLDER) * ".so"
     f, file = JaxprAD.write_library_object(p, object, name, processor)
     blas = any(place -> place.kind === :routine, file.places) ? [JaxprAD.blas_library()] : String[]
     Base.run(`$(linker()) -shared -o $library $object $blas`)

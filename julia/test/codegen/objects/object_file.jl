@@ -56,7 +56,7 @@ else
     end
 
     @testset "what kernels need of their process is in a file of its own" begin
-        file = JaxprAD.write_host(tempname(FILES))
+        file = JaxprAD.write_host(tempname(FOLDER))
         @test file.symbols == ["host_parallel_for", "host_handle", "host_shut"]
         @test [p.kind for p in file.places] == [:data, :function] && isfile(file.path)
     end
@@ -73,7 +73,7 @@ else
 
     @testset "the file says what it takes and gives" begin
         file, buffers, workspace = JaxprAD.write_kernel(program("(%0: f32[3], %1: f64[]) {
-          %2: f32[3] = neg %0 return %2 }"), tempname(FILES))
+          %2: f32[3] = neg %0 return %2 }"), tempname(FOLDER))
         @test buffers.operands == 2 && buffers.types == [11, 1, 3, 12, 0, 11, 1, 3] &&
               buffers.bytes == [12] && workspace == 0
         @test [p.kind for p in file.places] == [:host, :descriptor]
@@ -85,9 +85,9 @@ end
     code = :(reads_here() = $(unsafe_load)($(Ptr{Int}(here))))
     table = JaxprAD.OutsideTable()
     @test_throws JaxprAD.NoObjectFile JaxprAD.outside(code, table)
-    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(FILES), Any[code],
+    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(FOLDER), Any[code],
         ["reads_here"], table)
     allocates = :(gives_array() = length($(zeros)(3)))
-    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(FILES), Any[allocates],
+    @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(FOLDER), Any[allocates],
         ["gives_array"], table)
 end
