@@ -19,7 +19,7 @@ Base.Experimental.@optlevel 1
 
 export Program, parse_program, jvp, linearize, vjp, optimize, evaluate, typecheck
 export trace, select, while_loop, scan, linear_transpose, gradient, value_and_gradient, jacobian,
-    hessian, hvp, vmap, jit, save, load
+    hessian, hvp, vmap, jit, custom_jvp, custom_vjp, save, load
 
 # The layers, from below. What each may know of the others is in test/layers.jl,
 # which holds them to it.
@@ -212,8 +212,10 @@ include("tracing/trees.jl")
 include("tracing/trace.jl")
 include("tracing/control.jl")
 include("tracing/transforms.jl")
+include("tracing/custom.jl")
 include("tracing/vmap.jl")
 include("tracing/jit.jl")
+include("tracing/packages.jl")
 include("tracing/globals.jl")
 include("tracing/in_32_bits.jl")
 include("tracing/described.jl")

@@ -124,9 +124,7 @@ part(x::Function, key) = x(key)
 function leaf_value(type::TensorType, x::Number, place)
     isempty(type.shape) || wrong_leaf(type, x, place)
     T = plain_type(typeof(x))
-    istraced(x) && !isscalar(x.atom) && throw(TracingFailed(
-        "a Program from a file cannot be broadcast within a trace: over the elements of a vector " *
-        "`vmap(f)(x)` goes", user_line(), nothing))
+    refuse_lanes(x, "a Program from a file")
     T === type.dtype && return x
     T <: Complex && !iscomplex(type.dtype) && wrong_leaf(type, x, place)
     istraced(x) && return as_dtype(type.dtype, x)

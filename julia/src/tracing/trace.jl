@@ -116,6 +116,11 @@ function run_program(p::Program, x)
     r.builder.source = user_line(backtrace(), r.lines)
     Any[isscalar(a) ? traced_number(a) : traced_array(a) for a in inline!(r.builder, p, atoms)]
 end
+"Refuses numbers that stand for the elements of an array: a Program of numbers takes one at a time."
+refuse_lanes(x, what) =
+    x isa TracedNumber && !isscalar(x.atom) && throw(TracingFailed(
+        "$what cannot be broadcast within a trace: over the elements of a vector `vmap(f)(x)` goes",
+        user_line(), nothing))
 value_atom(r, a::Atom) = a
 value_atom(r, x::CapturedArray) = captured_array(r, x.copy)
 value_atom(r, x) = atom_here(x)

@@ -16,7 +16,8 @@ function examples(text)
 end
 
 const DOCUMENTED = [:trace, :select, :cond, :while_loop, :scan, :jvp, :vjp, :linearize,
-    :linear_transpose, :gradient, :jacobian, :hessian, :hvp, :vmap, :jit, :save, :load]
+    :linear_transpose, :gradient, :jacobian, :hessian, :hvp, :vmap, :jit, :custom_jvp,
+    :custom_vjp, :save, :load]
 
 same_value(a::Tuple, b::Tuple) = length(a) == length(b) && all(map(same_value, a, b))
 same_value(a, b) = a ≈ b
