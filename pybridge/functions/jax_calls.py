@@ -74,7 +74,7 @@ class JaxCall:
             return _lent(y, addresses), _lent(pushed, tangents)
 
     def vjp(self, addresses: Sequence[int]) -> tuple[Lent, Callable[[Sequence[int]], Lent]]:
-        """The leaves of the result, and the pullback: of cotangents of its floats, those of the floats given."""
+        """The leaves of the result, and the pullback of its floats: to cotangents of the floats given."""
         with self._widths():
             arrays = [jnp.array(x, copy=True) for x in self._borrowed(addresses)]
             y, pull = self._forward(arrays)
