@@ -44,3 +44,20 @@ integers, Bools, words and `nothing` are known, and part of what is compiled. An
 and pybridge in its Python. Throws `PackageNotLoaded`, and PythonCall's exceptions for those of
 Python."""
 JaxFunction(f) = brought(Val(:JaxFunction), "PythonCall", f)
+
+"""
+    LogDensity(f, dimension)
+
+`f`, a function of a vector of that length with one real result, as LogDensityProblems.jl takes log
+densities, where that is loaded: with its gradient and Hessian, each compiled at its first call for
+an element type."""
+struct LogDensity{F}
+    f::F
+    dimension::Int
+    value::JitFunction
+    gradient::JitFunction
+    hessian::JitFunction
+end
+LogDensity(f, dimension) =
+    LogDensity(f, dimension, jit(f), jit(x -> value_and_gradient(f, x)),
+        jit(x -> (value_and_gradient(f, x)..., hessian(f, x))))
