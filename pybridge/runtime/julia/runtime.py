@@ -9,15 +9,17 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ForkedProcess
-from . import embed, image, juliacall_host, protocol, source
-from .control import Control
+from . import protocol, source
 from .discovery import Discovery, Host, find
 from .ending import threads_ended
-from .hosted import Hosted, Service
 from .probe import Installation
+
+if TYPE_CHECKING:
+    from .control import Control
+    from .hosted import Hosted, Service
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,6 @@ class Status:
     how: Host | None = None
     julia: Installation | None = None
     package: Path | None = None
-
-
-# Each looks at what can go wrong on the calling thread, and returns what the control thread runs.
-_HOSTS: dict[Host, Callable[[Installation], Callable[[], Hosted]]] = {
-    "embedded": embed.prepare,
-    "juliacall": juliacall_host.prepare,
-    "attached": juliacall_host.prepare_to_attach,
-}
 
 
 @dataclass
@@ -146,11 +140,15 @@ class Runtime:
             return self._live
 
     def _start(self) -> _Live:
+        # Not imported where all kernels are in files: Julia is not started then.
+        from . import hosts, image
+        from .control import Control
+
         found = self._search()
         julia = found.require()
         live = _Live(found.host, julia)
         embeddable = image.with_image(julia, self._package()) if live.how == "embedded" else julia
-        start = _HOSTS[live.how](embeddable)
+        start = hosts.PREPARE[live.how](embeddable)
 
         def begin() -> Hosted:
             live.hosted = start()
