@@ -55,9 +55,7 @@ deep_copy(x) =
         x
     end
 
-"""
-Whether a value is what it was when the copy was made. One that holds traced values now is not:
-comparing these throws."""
+"Whether a value is what it was when the copy was made."
 function same_state(x, copy)
     x === copy && return true
     typeof(x) === typeof(copy) || return false
@@ -72,6 +70,10 @@ same_parts(x, copy) =
     isusers(parentmodule(typeof(x))) ?
     all(k -> same_state(getfield(x, k), getfield(copy, k)), 1:fieldcount(typeof(x))) :
     x === copy || isequal(x, copy)
+# What an earlier trace has left in a global, and this one has not touched.
+same_parts(x::TracedArray, copy::TracedArray) =
+    x.recording === copy.recording && x.value === copy.value && x.width == copy.width &&
+    x.pieces == copy.pieces
 same_parts(x::Ref, copy) = same_state(x[], copy[])
 same_parts(x::Union{Tuple,NamedTuple}, copy) = all(map(same_state, Tuple(x), Tuple(copy)))
 same_parts(x::AbstractArray, copy) =

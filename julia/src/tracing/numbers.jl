@@ -34,6 +34,8 @@ isknown(x) = true
 known_number(x::TracedBool) = isknown(x) ? x.atom.value : x
 known_number(x) = x
 
+Base.deepcopy_internal(x::TracedNumber, ::IdDict) = x
+
 Base.show(io::IO, x::TracedNumber) =
     isknown(x) ? print(io, "traced ", x.atom.value) : print(io, "traced ", type_text(aval(x.atom)))
 
