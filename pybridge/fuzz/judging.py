@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..ir.widening import widened_array
 from .making import Sample
 from .reference import Expected
 from .stages import STAGES, Arrays, Outcome, Stage
-from .widening import widened_array
 
 _UNITS = {2.0**-7: 6.0, 2.0**-10: 8.0}
 _MOST = 40.0

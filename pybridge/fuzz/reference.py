@@ -18,9 +18,9 @@ import numpy as np
 
 from ..frontend.emission import to_jax
 from ..ir.program import Program
+from ..ir.widening import coarsest, widened, widened_array
 from .making import Sample
 from .stages import STAGES, Arrays, Stage, first_line, stage_function
-from .widening import coarsest, widened, widened_array
 
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _AMOUNTS = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (2, -1), (-2, 1), (0.5, -2))

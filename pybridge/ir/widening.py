@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.numerals import is_inexact
-from ..ir.program import Equation, Program, constant_ref
-from ..ir.types import Atom, Literal, TensorType, Var
+from .numerals import is_inexact
+from .program import Equation, Program, constant_ref
+from .types import Atom, Literal, TensorType, Var
 
 _EPSILONS = {
     "f16": 2.0**-10,
