@@ -5,12 +5,14 @@ wrong; `mixed(f, error=...)(*args)` has in 32 bits what need not be in 64.
 """
 
 from ._blame import Blame, blame
+from ._case import reproduce
+from ._case_file import array, case_text
 from ._check import check
 from ._check_report import Check, Finding
 from ._compare import compare
 from ._comparison import Comparison
 from ._counting import count_equations
-from ._locate import Disagreement
+from ._disagreement import Disagreement
 from ._mixed import Kept, Mixed, Precision, mixed
 from ._plot import picture_format
 from ._rows import Error, Reference, Row, Taylor, Times
@@ -29,10 +31,13 @@ __all__ = [
     "Row",
     "Taylor",
     "Times",
+    "array",
     "blame",
+    "case_text",
     "check",
     "compare",
     "count_equations",
     "mixed",
     "picture_format",
+    "reproduce",
 ]

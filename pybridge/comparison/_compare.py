@@ -77,6 +77,7 @@ def compare(
         rtol=rtol,
         problem=task,
         candidates={name: fixed.into(g) for name, g in (candidates or {}).items()},
+        vjp=session.exact.vjp,
     )
 
 

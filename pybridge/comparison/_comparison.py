@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._engines import BASELINE
-from ._problem import Problem
+from ._problem import Arrays, Problem
 from ._quotients import Verdict
 from ._rows import Reference, Row, judged
 from ._shown import Saved, finite
 
 if TYPE_CHECKING:
-    from ._locate import Disagreement
+    from ._disagreement import Disagreement
     from ._table import Layout
 
 
@@ -27,6 +27,7 @@ class Comparison(Saved):
     epsilon: the unit roundoff of the coarsest precision involved.
     machine: date, processor and versions.
     rtol: the tolerance that was asked for, None for the default.
+    vjp: the reference's.
     """
 
     function: str
@@ -39,6 +40,7 @@ class Comparison(Saved):
     machine: Mapping[str, str] = field(default_factory=dict)
     rtol: float | None = None
     candidates: Mapping[str, Callable] = field(default_factory=dict)
+    vjp: Arrays | None = None
 
     def __repr__(self) -> str:
         states = ", ".join(f"{row.engine} {row.state}" for row in self.rows)
@@ -82,11 +84,13 @@ class Comparison(Saved):
         return tuple(judged(r, self["jax"], self.reference, self.epsilon, rtol) for r in self.rows)
 
     def first_disagreement(self, engine: str | None = None) -> Disagreement | None:
-        """The first equation of the function's Program at which the engine's derivative leaves JAX's.
+        """The equation of the function's Program at which the engine's derivative is no longer right.
 
-        engine: by default the first one that disagrees. None where nothing differs. A candidate is an
-        implementation of its own, with other equations: what is found is the argument or result that is off
-        most, and the candidate's rule that is wrong.
+        engine: by default the first one that disagrees. None where nothing differs.
+
+        Printed, it has the numbers there; `save(path)` writes a small Program that shows it by itself. A
+        candidate is an implementation of its own, with other equations: what is found is the argument or
+        result that is off most, and the candidate's rule that is wrong.
         """
         from ._locate import candidate_disagreement, first_disagreement
 
@@ -97,7 +101,8 @@ class Comparison(Saved):
             return candidate_disagreement(self.problem, self.candidates[name], self[name], self.rtol)
         if name == BASELINE:
             return candidate_disagreement(self.problem, self.problem.f, self[name], self.rtol)
-        return first_disagreement(self.problem, self[name].engine, self.rtol)
+        baseline = None if self.reference.by_operation else self[BASELINE]
+        return first_disagreement(self.problem, self[name], baseline, self.vjp, self.rtol)
 
     def table(self) -> Layout:
         """For rich's `print`."""

@@ -29,7 +29,7 @@ class Evaluation:
     """
 
     def __init__(self, problem: Problem, double: bool, whole: bool = True):
-        flat = problem.flat(problem.f)
+        flat = problem.flat((problem.in_double if double else None) or problem.f)
         self.double = double
         self.others = problem.others
         with self.types():

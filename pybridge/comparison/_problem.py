@@ -31,6 +31,7 @@ class Problem:
     leaves: the arguments' arrays at the precision at which JAX runs them; Python's numbers stay numbers.
     active: the places in `leaves` of floats and complex numbers; only they have tangents.
     tangents, cotangents: for each active leaf, and for each float or complex result.
+    in_double: the same function of float64, where `f` is one that takes the dtypes of its arguments alone.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Problem:
     active: tuple[int, ...]
     tangents: Arrays
     cotangents: Arrays
+    in_double: Callable | None = None
 
     @property
     def point(self) -> tuple[Any, ...]:

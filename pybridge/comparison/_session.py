@@ -136,6 +136,7 @@ class Session:
             orders.orders.get("vjp of the reference", Taylor(None)),
             self.exact.notes,
             self._derivative(),
+            self.settled,
         )
         rows = [
             replace(

@@ -8,15 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from ..ir.numerals import dtype_name
+from ..comparison import case_text
 from ..ir.program import Program
 from .judging import Failure
 from .making import Sample
-
-_LONGEST = 4000
-"""Arrays of more elements are written as bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,35 +68,5 @@ def _ops(program: Program) -> Iterator[str]:
 def _source(found: Finding) -> str:
     sample = found.sample
     doc = f"{found}\nFound by `pybridge fuzz --seed {found.seed}`; shrunk."
-    groups = [
-        f"{name} = [\n{''.join(f'    {_literal(a)},{chr(10)}' for a in arrays)}]"
-        for name, arrays in (
-            ("inputs", sample.inputs),
-            ("tangents", sample.tangents),
-            ("cotangents", sample.cotangents),
-        )
-    ]
-    return "\n".join(
-        [
-            f'r"""{doc}"""'.replace("\\", "/"),
-            "",
-            "from pybridge.fuzz import array, reproduce",
-            "",
-            f'program = r"""{sample.program.to_text()}"""',
-            *groups,
-            "",
-            'if __name__ == "__main__":',
-            f"    reproduce({found.contender!r}, program, inputs, tangents, cotangents)",
-            "",
-        ]
-    )
-
-
-def _literal(array: np.ndarray) -> str:
-    """Python that gives the array to the bit."""
-    name = dtype_name(array.dtype)
-    if array.size > _LONGEST:
-        return f"array({name!r}, {array.shape}, bytes.fromhex({array.tobytes().hex()!r}))"
-    wide = array.astype(np.float64) if array.dtype.kind in "fV" else array
-    values = repr(wide.ravel().tolist()).replace("nan", "float('nan')").replace("inf", "float('inf')")
-    return f"array({name!r}, {array.shape}, {values})"
+    directions = {"inputs": sample.inputs, "tangents": sample.tangents, "cotangents": sample.cotangents}
+    return case_text(doc, "pybridge.fuzz", found.contender, sample.program, directions, {})

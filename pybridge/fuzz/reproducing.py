@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
-from ..ir.numerals import DTYPES
+from ..comparison import array
 from ..ir.parser import parse
 from . import contenders, stages
 from .judging import judge
@@ -17,12 +16,7 @@ from .making import Sample
 from .reference import expected
 from .stages import STAGES, Outcome
 
-
-def array(dtype: str, shape: Sequence[int], values: Any) -> np.ndarray:
-    """Of a Program's dtype, from numbers or from bytes."""
-    if isinstance(values, bytes):
-        return np.frombuffer(values, DTYPES[dtype]).reshape(shape)
-    return np.asarray(values).astype(DTYPES[dtype]).reshape(shape)
+__all__ = ["array", "reproduce"]
 
 
 def reproduce(contender: str, text: str, inputs: list, tangents: list, cotangents: list) -> None:

@@ -15,6 +15,9 @@ def engines(monkeypatch):
     for engine in (
         wrong_engines.TRIPLED_SINE,
         wrong_engines.SKEWED_EXPONENTIAL,
+        wrong_engines.WRONG_BACKWARDS,
+        wrong_engines.NOT_BACKWARDS,
+        wrong_engines.IN_COMPANY,
         wrong_engines.SHIFTED,
         wrong_engines.RAISING,
         wrong_engines.ABSENT,

@@ -31,6 +31,52 @@ def _exponential(x):
 _exponential.defvjp(lambda x: (jnp.exp(x), x), lambda x, ct: (1.01 * jnp.exp(x) * ct,))
 
 
+@jax.custom_jvp
+def _tanh(x):
+    return jnp.tanh(x)
+
+
+@_tanh.defjvp
+def _tanh_back_and_forth(primals, tangents):
+    """The tangent is right, and the cotangent a tenth too large."""
+    y = jnp.tanh(primals[0])
+    scaled = jax.custom_derivatives.linear_call(
+        lambda slope, t: slope * t, lambda slope, ct: 1.1 * slope * ct, 1 - y * y, tangents[0]
+    )
+    return y, scaled
+
+
+@jax.custom_jvp
+def _cosine(x):
+    return jnp.cos(x)
+
+
+@_cosine.defjvp
+def _cosine_forwards(primals, tangents):
+    def refuse(slope, ct):
+        raise RuntimeError("no way back")
+
+    slope = -jnp.sin(primals[0])
+    return jnp.cos(primals[0]), jax.custom_derivatives.linear_call(
+        lambda slope, t: slope * t, refuse, slope, tangents[0]
+    )
+
+
+def _in_company(program: Program, arrays, options):
+    """Wrong where a Program has a square root of the exponential function."""
+    ops = [eq.op for eq in program.equations]
+    together = "exp" in ops and "sqrt" in ops[ops.index("exp") :]
+    return _one_by_one({"sqrt": _root} if together else {})(program, arrays, options)
+
+
+@jax.custom_jvp
+def _root(x):
+    return jnp.sqrt(x)
+
+
+_root.defjvp(lambda primals, tangents: (jnp.sqrt(primals[0]), tangents[0]))
+
+
 def _one_by_one(replacements: dict[str, Callable]) -> Callable:
     """Runs a Program equation by equation, with some operations replaced."""
 
@@ -66,6 +112,15 @@ TRIPLED_SINE = _engine("tripled-sine", _one_by_one({"sin": _sine}))
 
 SKEWED_EXPONENTIAL = _engine("skewed-exponential", _one_by_one({"exp": _exponential}))
 """The cotangent of exp is off by a hundredth; it has no JVP."""
+
+WRONG_BACKWARDS = _engine("wrong-backwards", _one_by_one({"tanh": _tanh}))
+"""The cotangent of tanh is a tenth too large; its tangent is right."""
+
+NOT_BACKWARDS = _engine("not-backwards", _one_by_one({"cos": _cosine}))
+"""Has no cotangent of cos."""
+
+IN_COMPANY = _engine("in-company", _in_company)
+"""The tangent of sqrt is that of the identity, if there is an exp before it."""
 
 SHIFTED = _engine("shifted", lambda program, arrays, _: [y + 1e-2 for y in program.to_jax()(*arrays)])
 """Right derivatives of a wrong value."""
