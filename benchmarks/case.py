@@ -21,12 +21,14 @@ class Problem:
 
     ours: what pybridge runs; a function of the same signature and results as `reference`.
     reference: JAX's own, which says what is right. The rivals may do something else, such as copying.
+    constants: numbers of the program that are no arguments, for the row's limit.
     """
 
     ours: Callable
     reference: Callable
     rivals: Mapping[str, Callable]
     args: tuple
+    constants: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,14 @@ class Requirement:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """The same derivative by hand (benchmarks/limits): pybridge's time is at most `most` times its time."""
+
+    file: str
+    most: float = 1.6
+
+
+@dataclass(frozen=True)
 class Case:
     """A row of the table.
 
@@ -50,6 +60,7 @@ class Case:
         sides are OURS and the rivals.
     tolerance: the largest error, relative to the largest element of the leaf, that is agreement.
     x64: whether the program itself is in float64; float32 is compared with float64's result all the same.
+    limit: what the row is held against on one core, where someone has written it.
     """
 
     name: str
@@ -59,6 +70,7 @@ class Case:
     cold: Callable[[str, bool], Any] | None = None
     tolerance: float = 1e-9
     x64: bool = True
+    limit: Limit | None = None
 
     @property
     def rivals(self) -> tuple[str, ...]:
@@ -69,10 +81,12 @@ def against_grad(ratio: float) -> tuple[Requirement, ...]:
     return (Requirement(GRAD, ratio),)
 
 
-def gradient(f: Callable, args: tuple, argnums: int | tuple[int, ...] = 0) -> Problem:
+def gradient(
+    f: Callable, args: tuple, argnums: int | tuple[int, ...] = 0, constants: tuple[float, ...] = ()
+) -> Problem:
     """The gradient of `f`, bridged, against `jax.grad` of it."""
     theirs = jax.grad(f, argnums)
-    return Problem(jax.grad(native(f), argnums), theirs, {GRAD: theirs}, args)
+    return Problem(jax.grad(native(f), argnums), theirs, {GRAD: theirs}, args, constants)
 
 
 def native(f: Callable) -> Callable:

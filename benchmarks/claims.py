@@ -15,6 +15,7 @@ _NEWTON = ("newton-quadratic", "newton-hmm", "newton-logistic")
 _BEST_NEWTON = 2.0
 _LENGTHS = {"unrolled-200": 200, "unrolled-1000": 1000}
 _POLYBENCH, _INDEXED = 10.0, 50.0  # times as fast, in the geometric mean
+_LIMITS = 1.3  # times the time of what is written by hand, in the geometric mean
 _LINEAR = 1.2  # times the ratio of the lengths: proportional growth, and what a machine's moods add
 
 
@@ -35,6 +36,7 @@ def claims(results: Results) -> Iterator[Claim]:
             yield from _growth([rows[name] for name in _LENGTHS], where)
         if not results.quick:
             yield from _families(rows, where)
+            yield from _limits(rows, where)
 
 
 def _newton(rows: list[Measured], where: str) -> Claim:
@@ -66,6 +68,18 @@ def _families(rows: Mapping[str, Measured], where: str) -> Iterator[Claim]:
         if required is not None:
             text += f", {required:g} required"
         yield Claim(text, required is None or mean >= required)
+
+
+def _limits(rows: Mapping[str, Measured], where: str) -> Iterator[Claim]:
+    known = [row.over_limit for row in rows.values() if row.over_limit]
+    if not known:
+        return
+    mean = statistics.geometric_mean(known)
+    text = (
+        f"By hand {where}: {mean:.3g} times its time in the geometric mean of {len(known)}, "
+        f"at most {_LIMITS:g} allowed"
+    )
+    yield Claim(text, mean <= _LIMITS)
 
 
 def _growth(rows: list[Measured], where: str) -> Iterator[Claim]:

@@ -17,7 +17,7 @@ from pybridge.comparison._timing import interleaved
 from .case import OURS, Case
 from .results import Measured, Side
 
-__all__ = ["cold", "error", "machine", "measure", "start_julia"]
+__all__ = ["cold", "error", "machine", "measure", "right", "start_julia"]
 
 _ROUNDS, _BUDGET = 41, 12.0  # rounds of timing, and the seconds after which there are no more
 
@@ -36,19 +36,19 @@ def measure(case: Case, threads: int, quick: bool) -> Measured:
         args = jax.device_put(problem.args)
         start_julia()
         compiled = {name: _compile(f, args) for name, f in problem.rivals.items()}
-        right = _right(problem.reference, args)
+        wanted = right(problem.reference, args)
         try:
             compiled[OURS] = _compile(problem.ours, args)
         except Exception as failure:
             said = f"{type(failure).__name__}: {failure}".splitlines()[0][:300]
             ours = Side(failure=said)
         else:
-            ours = replace(compiled[OURS][1], error=error(compiled[OURS][2], right))
+            ours = replace(compiled[OURS][1], error=error(compiled[OURS][2], wanted))
         calls = [lambda run=run: run(*args) for run, _, _ in compiled.values()]
         theirs = memory(jax.jit(problem.reference), args)
         seconds = dict(zip(compiled, interleaved(calls, 3 if quick else _ROUNDS, _BUDGET), strict=True))
     sides = {
-        name: replace(compiled[name][1], seconds=seconds[name], error=_comparable(compiled[name][2], right))
+        name: replace(compiled[name][1], seconds=seconds[name], error=_comparable(compiled[name][2], wanted))
         for name in problem.rivals
     }
     return Measured(
@@ -77,7 +77,7 @@ def memory(jitted: Callable, args: tuple) -> int:
     return analysis.output_size_in_bytes - analysis.alias_size_in_bytes + analysis.temp_size_in_bytes
 
 
-def _right(reference: Callable, args: tuple) -> Any:
+def right(reference: Callable, args: tuple) -> Any:
     """JAX's result in float64."""
     with jax.enable_x64(True):
         wide = jax.tree.map(_widened, args)

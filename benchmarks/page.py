@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .claims import claims
-from .report import NONE, Line, environment, failures, figure, lines, seconds, size
+from .report import NONE, Line, environment, failures, figure, limit_lines, lines, seconds, size
 from .results import Measured, Results
 from .runner import FLAG
 from .suites import Suite
@@ -38,6 +38,13 @@ start included. `x*g` moves as much memory as the VJP beside it, two arrays in a
 required is less than its time, memory does not let any derivative get there. *Error* is pybridge's against
 float64, relative to the largest element. *Memory* is that of results and temporary buffers by
 `compiled.memory_analysis()`; the workspace of a native kernel is in it.
+
+*By hand* is the same derivative in plain Julia (`benchmarks/limits`), as an expert writes it in an afternoon:
+loops without AD and without allocation, forwards, keeping what is needed, and backwards, with vectors where
+they help. It does what the program does trip by trip: no work moves from one trip to another, and no product
+of matrices is bracketed differently. It runs on the same data and the same core, in a process of its own
+right after the row; its result is compared with JAX's in float64. A call by JAX, which costs what the call
+with two scalars does, is part of pybridge's time, and not of the time by hand.
 """
 _POLYBENCH = """\
 # Polybench
@@ -69,6 +76,9 @@ def page(suite: Suite, results: Results, picture: str) -> str:
     for threads in sorted({row.threads for row in results.rows}):
         parts.append(f"## {_threads(threads)}\n")
         parts.append(_table(_HEAD, (_cells(line) for line in lines(results) if line.row.threads == threads)))
+    by_hand = [(line.case.title, *line.cells, _MARK[line.met]) for line in limit_lines(results)]
+    if by_hand:
+        parts.append("## By hand, one thread\n\n" + _table(_LIMIT_HEAD, by_hand))
     together = [f"- {claim.text}: {'met' if claim.met else '**not met**'}" for claim in claims(results)]
     if together:
         parts.append("## Of several rows\n\n" + "\n".join(together) + "\n")
@@ -93,6 +103,8 @@ _HEAD = (
     "error",
     "memory, both",
 )
+
+_LIMIT_HEAD = ("benchmark", "pybridge", "by hand", "times its time", "at most", "met")
 
 
 def _cells(line: Line) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rich import box
@@ -46,6 +46,37 @@ class Line:
     def times(self) -> tuple[str, str]:
         """pybridge's and the rival's."""
         return _time(self.row, self.row.ours), _time(self.row, self.row.rivals[self.rival])
+
+
+@dataclass(frozen=True)
+class LimitLine:
+    """A row against what is written by hand. most: how many times its time is allowed, if anything is."""
+
+    case: Case
+    row: Measured
+    limit: Side
+    most: float | None
+
+    @property
+    def met(self) -> bool | None:
+        if self.most is None:
+            return None
+        return self.row.agrees and self.row.over_limit is not None and self.row.over_limit <= self.most
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """pybridge's time, that by hand, how many times as long pybridge takes, and what is allowed."""
+        times = seconds(self.row.ours.seconds), seconds(self.limit.seconds)
+        return *times, figure(self.row.over_limit), figure(self.most)
+
+
+def limit_lines(results: Results) -> Iterator[LimitLine]:
+    """Of the rows whose limits were measured; there are none in older results."""
+    for case in cases():
+        for row in results.of(case.name):
+            if row.limit is not None:
+                most = None if results.quick or case.limit is None else case.limit.most
+                yield LimitLine(case, row, row.limit, most)
 
 
 def lines(results: Results) -> Iterator[Line]:
@@ -96,7 +127,19 @@ def table(results: Results) -> Group:
             "" if again else _error(row),
             "" if again else _memory(row),
         )
-    return Group(grid, *_notes(results))
+    by_hand = list(limit_lines(results))
+    return Group(grid, *([_limit_table(by_hand)] if by_hand else []), *_notes(results))
+
+
+def _limit_table(by_hand: Iterable[LimitLine]) -> Table:
+    grid = Table(box=box.HORIZONTALS, padding=(0, 1))
+    grid.add_column("benchmark")
+    for name in ("pybridge", "by hand", "times its\ntime", "at most", ""):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for line in by_hand:
+        met, colour = _MARKS[line.met]
+        grid.add_row(escape(line.case.title), *line.cells, Text(met, colour))
+    return grid
 
 
 def _error(row: Measured) -> Text:
@@ -122,7 +165,7 @@ def _notes(results: Results) -> Iterator[Text]:
 
 def failures(results: Results) -> Iterator[tuple[Measured, str, Side]]:
     for row in results.rows:
-        for name, side in {"pybridge": row.ours, **row.rivals}.items():
+        for name, side in {"pybridge": row.ours, **row.rivals, "by hand": row.limit or Side()}.items():
             if side.failure:
                 yield row, name, side
 
@@ -130,8 +173,9 @@ def failures(results: Results) -> Iterator[tuple[Measured, str, Side]]:
 def passed(results: Results) -> bool:
     """Whether every requirement is met that is one at these sizes: quick ones are held to agreement alone."""
     if results.quick:
-        return all(row.agrees for row in results.rows)
-    required = [line.met for line in lines(results)] + [row.memory_met() for row in results.rows]
+        return all(row.agrees and not (row.limit and row.limit.failure) for row in results.rows)
+    required = [line.met for line in lines(results)] + [line.met for line in limit_lines(results)]
+    required += [row.memory_met() for row in results.rows]
     return False not in required and all(claim.met for claim in claims(results))
 
 

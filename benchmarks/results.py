@@ -31,7 +31,10 @@ class Side:
 
 @dataclass(frozen=True)
 class Measured:
-    """A row on so many threads. agrees: pybridge's result is right, within the row's tolerance."""
+    """A row on so many threads. agrees: pybridge's result is right, within the row's tolerance.
+
+    limit: the same by hand; None where nobody has written it, or where it was not measured.
+    """
 
     case: str
     threads: int
@@ -40,11 +43,18 @@ class Measured:
     rivals: Mapping[str, Side]
     reference_memory: int | None = None
     agrees: bool = False
+    limit: Side | None = None
 
     def ratio(self, rival: str) -> float | None:
         """How many times as fast as the rival pybridge is."""
         mine, other = self._time(self.ours), self._time(self.rivals[rival])
         return None if not mine or other is None else other / mine
+
+    @property
+    def over_limit(self) -> float | None:
+        """How many times its limit's time pybridge takes."""
+        mine, least = self.ours.seconds, self.limit.seconds if self.limit else None
+        return None if mine is None or not least else mine / least
 
     def with_better(self, flagged: Measured) -> Measured:
         """With each rival as it was faster: here, or where it ran with XLA's flag."""
@@ -101,5 +111,11 @@ class Results:
 
 
 def measured(data: Mapping) -> Measured:
-    rivals = {name: Side(**side) for name, side in data["rivals"].items()}
-    return Measured(**{**data, "ours": Side(**data["ours"]), "rivals": rivals})
+    rivals = {name: side(rival) for name, rival in data["rivals"].items()}
+    limit = data.get("limit")  # not in results of before there were any
+    sides = {"ours": side(data["ours"]), "rivals": rivals, "limit": limit and side(limit)}
+    return Measured(**{**data, **sides})
+
+
+def side(data: Mapping) -> Side:
+    return Side(**data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pybridge import cache
 from .case import OURS, Case
 from .measure import error
 from .processes import WorkerFailed, ask
-from .results import Measured, Results, Side, measured
+from .results import Measured, Results, Side, measured, side
 
 # With it XLA compiles a loop whole, whatever the bytes it touches: what users of plain JAX on CPU can set.
 FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
@@ -41,8 +42,10 @@ def _row(case: Case, threads: int, quick: bool) -> Measured:
         if case.cold:
             return _cold(case, threads, quick)
         words = (str(threads), case.name, *_flags(quick))
-        plain = measured(_ask(*words))
-        return plain if quick else plain.with_better(measured(_ask(*words, flags=FLAG)))
+        row = measured(_ask(*words))
+        if case.limit and threads == 1:
+            row = replace(row, limit=_limit(words))
+        return row if quick else row.with_better(measured(_ask(*words, flags=FLAG)))
     except WorkerFailed as failure:
         return Measured(
             case.name,
@@ -53,17 +56,25 @@ def _row(case: Case, threads: int, quick: bool) -> Measured:
         )
 
 
+def _limit(words: Sequence[str]) -> Side:
+    """Right after the row, on the same core."""
+    try:
+        return side(_ask(*words, "--limit"))
+    except WorkerFailed as failure:
+        return Side(failure=str(failure))
+
+
 def _cold(case: Case, threads: int, quick: bool) -> Measured:
     """A new process for each side, from its start to its result; the first rival's result is right."""
     sides, results = {}, {}
-    for side in (*case.rivals, OURS):
+    for name in (*case.rivals, OURS):
         start = time.time()
         try:
-            told = _ask(str(threads), case.name, "--cold", side, *_flags(quick))
+            told = _ask(str(threads), case.name, "--cold", name, *_flags(quick))
         except WorkerFailed as failure:
-            sides[side] = Side(failure=str(failure))
+            sides[name] = Side(failure=str(failure))
         else:
-            sides[side], results[side] = Side(first=told["done"] - start), np.asarray(told["result"])
+            sides[name], results[name] = Side(first=told["done"] - start), np.asarray(told["result"])
     ours = sides.pop(OURS)
     right = next((results[rival] for rival in case.rivals if rival in results), None)
     wrong = error(results[OURS], right) if OURS in results and right is not None else float("inf")

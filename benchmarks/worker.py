@@ -1,8 +1,9 @@
-"""A row, measured: `python -m benchmarks.worker THREADS [ROW] [--quick] [--cold SIDE]` prints JSON.
+"""A row, measured: `python -m benchmarks.worker THREADS [ROW] [--quick] [--cold SIDE | --limit]` prints JSON.
 
 In a process of its own, because the number of threads is decided before XLA's first use, and because a
 process that dies takes nothing else along. XLA makes as many threads as there are cores that the process
-may run on; Julia's kernels and its BLAS run on those. Without a ROW, Julia is started and no more.
+may run on; Julia's kernels and its BLAS run on those, and so do the processes that measure limits. Without a
+ROW, Julia is started and no more.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ def limit_threads(count: int) -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
-def answer(row: str | None, threads: int, quick: bool, cold: str | None) -> dict[str, Any]:
-    from . import measure
+def answer(row: str | None, threads: int, quick: bool, cold: str | None, limit: bool) -> dict[str, Any]:
+    from . import limits, measure
     from .suites import named
 
     if row is None:
@@ -33,6 +34,8 @@ def answer(row: str | None, threads: int, quick: bool, cold: str | None) -> dict
     if cold:
         result = measure.cold(named(row), cold, quick)
         return {"done": time.time(), "result": result}
+    if limit:
+        return asdict(limits.measure(named(row), quick))
     return asdict(measure.measure(named(row), threads, quick))
 
 
@@ -42,10 +45,11 @@ def main() -> None:
     parser.add_argument("row", nargs="?")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--cold", metavar="SIDE")
+    parser.add_argument("--limit", action="store_true")
     options = parser.parse_args()
     limit_threads(options.threads)
     with contextlib.redirect_stdout(sys.stderr):
-        told = answer(options.row, options.threads, options.quick, options.cold)
+        told = answer(options.row, options.threads, options.quick, options.cold, options.limit)
     print(json.dumps(told))
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp, multigammaln
 
-from ..case import Case, Problem, against_grad, gradient
+from ..case import Case, Limit, Problem, against_grad, gradient
 
 _GAMMA, _M = 1.0, 0  # of the Wishart prior
 
@@ -98,5 +98,11 @@ def _lstm(quick: bool) -> Problem:
 
 CASES = (
     Case("gmm", "ADBench: Gaussian mixture, 1000 points, d = 10, k = 25", against_grad(1), _mixture),
-    Case("lstm", "- LSTM, 2 layers, 1024 characters of 14 bits", against_grad(3), _lstm),
+    Case(
+        "lstm",
+        "- LSTM, 2 layers, 1024 characters of 14 bits",
+        against_grad(3),
+        _lstm,
+        limit=Limit("lstm.jl"),
+    ),
 )

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..case import Case, Problem, against_grad, gradient
+from ..case import Case, Limit, Problem, against_grad, gradient
 
 _JOINTS = 35
 
@@ -33,9 +33,8 @@ def _leapfrog(quick: bool) -> Problem:
 
     random = np.random.default_rng(0)
     masses = random.uniform(0.5, 1.5, 4)
-    return gradient(
-        loss, (masses, random.standard_normal((4, 3)), 0.3 * random.standard_normal((4, 3))), (0, 1, 2)
-    )
+    args = masses, random.standard_normal((4, 3)), 0.3 * random.standard_normal((4, 3))
+    return gradient(loss, args, (0, 1, 2), (steps, dt, softening))
 
 
 def _kinematics(quick: bool) -> Problem:
@@ -59,7 +58,11 @@ def _kinematics(quick: bool) -> Problem:
     return gradient(loss, args)
 
 
+def _case(name, title, make, limit) -> Case:
+    return Case(name, title, against_grad(3), make, limit=Limit(limit))
+
+
 CASES = (
-    Case("leapfrog", "4-body leapfrog, 1000 steps", against_grad(3), _leapfrog),
-    Case("kinematics", f"forward kinematics of {_JOINTS} joints, unrolled", against_grad(3), _kinematics),
+    _case("leapfrog", "4-body leapfrog, 1000 steps", _leapfrog, "leapfrog.jl"),
+    _case("kinematics", f"forward kinematics of {_JOINTS} joints, unrolled", _kinematics, "kinematics.jl"),
 )

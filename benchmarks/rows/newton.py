@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 
-from ..case import Case, Problem, Requirement, native
+from ..case import Case, Limit, Problem, Requirement, native
 
 JIT = "JAX"
 _NEWTON, _CONJUGATE = 5, 10
@@ -50,11 +50,11 @@ def _minimize(objective: Callable, x, *data):
     return x, objective(x, *data)
 
 
-def _problem(objective: Callable, *args) -> Problem:
+def _problem(objective: Callable, *args, constants: tuple[float, ...] = ()) -> Problem:
     """The bridged objective's derivatives are Julia's, and the whole method becomes one kernel."""
     theirs = functools.partial(_minimize, objective)
     ours = native(functools.partial(_minimize, native(objective)))
-    return Problem(ours, theirs, {JIT: theirs}, args)
+    return Problem(ours, theirs, {JIT: theirs}, args, constants)
 
 
 def _quadratic(quick: bool) -> Problem:
@@ -88,7 +88,8 @@ def _hidden_markov(quick: bool) -> Problem:
 
     random = np.random.default_rng(0)
     theta = 0.1 * random.standard_normal(states + states * states + states * symbols)
-    return _problem(objective, theta, random.integers(0, symbols, length).astype(np.int32))
+    observed = random.integers(0, symbols, length).astype(np.int32)
+    return _problem(objective, theta, observed, constants=(states, symbols, _NEWTON, _CONJUGATE))
 
 
 def _logistic(quick: bool) -> Problem:
@@ -105,12 +106,20 @@ def _logistic(quick: bool) -> Problem:
     return _problem(objective, np.zeros(features), data, labels)
 
 
-def _case(name: str, title: str, make: Callable[[bool], Problem], ratio: float = 1) -> Case:
-    return Case(f"newton-{name}", title, (Requirement(JIT, ratio),), make, tolerance=1e-7)
+def _case(
+    name: str, title: str, make: Callable[[bool], Problem], ratio: float = 1, limit: Limit | None = None
+) -> Case:
+    return Case(f"newton-{name}", title, (Requirement(JIT, ratio),), make, tolerance=1e-7, limit=limit)
 
 
 CASES = (
     _case("quadratic", "truncated Newton-CG: convex quadratic of 500", _quadratic),
-    _case("hmm", "- hidden Markov model, 8 states, 200 symbols", _hidden_markov, 3),
+    _case(
+        "hmm",
+        "- hidden Markov model, 8 states, 200 symbols",
+        _hidden_markov,
+        3,
+        Limit("hidden_markov.jl"),
+    ),
     _case("logistic", "- logistic regression, 5000 × 100", _logistic),
 )

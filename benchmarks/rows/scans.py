@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..case import Case, Problem, against_grad, gradient
+from ..case import Case, Limit, Problem, against_grad, gradient
 
 _STEPS = 614
 
@@ -36,12 +36,13 @@ def _lorenz(quick: bool) -> Problem:
         (x, y, z), _ = jax.lax.scan(step, tuple(state), None, length=steps)
         return x * x + y * y + z * z
 
-    return gradient(loss, (np.array([10.0, 28.0, 8 / 3]), np.array([1.0, 1.0, 1.0])), (0, 1))
+    args = np.array([10.0, 28.0, 8 / 3]), np.array([1.0, 1.0, 1.0])
+    return gradient(loss, args, (0, 1), (steps, dt))
 
 
 def _filters(nodes: int, quick: bool) -> Problem:
     """Coupled nodes of a mean and a precision each, which an input drives: filtering on a chain."""
-    nodes, steps = (2, 10) if quick else (nodes, _STEPS)
+    nodes, steps = (min(nodes, 9), 10) if quick else (nodes, _STEPS)
     random = np.random.default_rng(0)
 
     def loss(parameters, inputs):
@@ -67,7 +68,7 @@ def _filters(nodes: int, quick: bool) -> Problem:
         return jnp.mean(surprises**2)
 
     parameters = {"log_volatility": np.array(-1.0), "rate": np.array(0.8)}
-    return gradient(loss, (parameters, random.standard_normal(steps)))
+    return gradient(loss, (parameters, random.standard_normal(steps)), constants=(nodes,))
 
 
 def _matrix_carry(quick: bool) -> Problem:
@@ -84,16 +85,16 @@ def _matrix_carry(quick: bool) -> Problem:
         return jnp.sum((last - target) ** 2)
 
     random = np.random.default_rng(0)
-    return gradient(loss, tuple(random.standard_normal((2, 3, 3))))
+    return gradient(loss, tuple(random.standard_normal((2, 3, 3))), constants=(steps, dt))
 
 
-def _case(name, title, ratio, make) -> Case:
-    return Case(name, title, against_grad(ratio), make)
+def _case(name, title, ratio, make, limit, tolerance=1e-9) -> Case:
+    return Case(name, title, against_grad(ratio), make, tolerance=tolerance, limit=Limit(limit))
 
 
 CASES = (
-    Case("lorenz", "Lorenz, 100 000 Euler steps", against_grad(3), _lorenz, tolerance=1e-6),
-    _case("scan-60", "scan with 60 scalar leaves, 614 steps", 20, functools.partial(_filters, 30)),
-    _case("scan-4", "scan with 4 scalar leaves, 614 steps", 3, functools.partial(_filters, 2)),
-    _case("matrix-carry", "3×3 matrix carry, 2000 steps", 3, _matrix_carry),
+    _case("lorenz", "Lorenz, 100 000 Euler steps", 3, _lorenz, "lorenz.jl", 1e-6),
+    _case("scan-60", "scan with 60 scalar leaves, 614 steps", 20, partial(_filters, 30), "filters.jl"),
+    _case("scan-4", "scan with 4 scalar leaves, 614 steps", 3, partial(_filters, 2), "filters.jl"),
+    _case("matrix-carry", "3×3 matrix carry, 2000 steps", 3, _matrix_carry, "matrix_carry.jl"),
 )

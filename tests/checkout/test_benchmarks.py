@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import library, picture
-from benchmarks.case import GRAD, OURS, Requirement
+from benchmarks import library, limits, picture
+from benchmarks.case import GRAD, OURS, Limit, Requirement
 from benchmarks.claims import claims
 from benchmarks.command import app
 from benchmarks.measure import cold, error, measure
 from benchmarks.page import page, replace_short_table
 from benchmarks.polybench import KERNELS
-from benchmarks.report import lines, passed, table
+from benchmarks.report import limit_lines, lines, passed, table
 from benchmarks.results import Measured, Results, Side
 from benchmarks.suites import SUITES, cases
 
@@ -40,6 +40,29 @@ def test_row_is_right_at_a_small_size(case):
     assert list(row.rivals) == list(case.rivals)
     assert all(side.error is None or side.error <= case.tolerance for side in row.rivals.values())
     assert row.ours.seconds > 0 and row.ours.memory > 0 and row.reference_memory > 0
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.limit], ids=lambda c: c.name)
+def test_limit_is_right_and_allocates_nothing(case):
+    side = limits.measure(case, quick=True)
+    assert side.failure == ""
+    assert side.error <= case.tolerance and side.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("file", "constants", "said"),
+    [
+        ("lorenz.jl", (50, 2e-4), "lorenz.jl is not JAX's derivative: its error is"),
+        ("kinematics.jl", (50, 1e-4), "kinematics.jl: status 1, ERROR: LoadError: MethodError"),
+        ("matrix_carry.jl", (), "matrix_carry.jl: status 1, ERROR: LoadError"),
+    ],
+)
+def test_limit_that_is_wrong_or_dies_has_no_time(file, constants, said):
+    (case,) = (case for case in CASES if case.name == "lorenz")
+    problem = dataclasses.replace(case.make(True), constants=constants)
+    side = limits.measure(dataclasses.replace(case, make=lambda quick: problem, limit=Limit(file)), True)
+    assert side.seconds is None
+    assert side.failure.startswith(said)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
@@ -122,6 +145,36 @@ def test_the_rival_is_jax_as_it_is_faster_as_it_comes_or_with_the_flag():
     assert line.against == "jax.grad, flag" and line.required == 20
 
 
+def by_hand(case: str, mine: float, seconds: float | None, **changes) -> Measured:
+    return made(case, mine, 100.0, limit=Side(seconds=seconds, error=0.0), **changes)
+
+
+def test_row_is_held_against_its_limit():
+    results = Results(MACHINE, False, (by_hand("scan-60", 1.5, 1.0), by_hand("lstm", 1.7, 1.0)))
+    assert [(line.row.over_limit, line.most, line.met) for line in limit_lines(results)] == [
+        (1.5, 1.6, True),
+        (1.7, 1.6, False),
+    ]
+    (claim,) = claims(results)
+    assert "By hand on 1 thread: 1.6 times its time in the geometric mean of 2, at most 1.3" in claim.text
+    assert not claim.met and not passed(results)
+    assert passed(Results(MACHINE, False, (by_hand("scan-60", 1.2, 1.0),)))
+    assert not passed(Results(MACHINE, False, (by_hand("scan-60", 1.2, 1.0, agrees=False),)))
+    assert not passed(Results(MACHINE, False, (by_hand("scan-60", 1.2, None),)))
+    assert not list(limit_lines(Results(MACHINE, False, (made("scan-60", 1.0, 1.0),))))
+    text = page(SUITES["rows"], results, "picture.png")
+    assert "| scan with 60 scalar leaves, 614 steps | 1.5 s | 1 s | 1.5 | 1.6 | yes |" in text
+    assert "| 1.7 s | 1 s | 1.7 | 1.6 | **no** |" in text
+
+
+def test_limit_that_failed_is_told():
+    row = made("scan-60", 0.001, 0.05, limit=Side(failure="it is wrong"))
+    for quick in (False, True):
+        results = Results(MACHINE, quick, (row,))
+        assert not passed(results)
+        assert "- scan-60, One thread, by hand: it is wrong" in page(SUITES["rows"], results, "picture.png")
+
+
 @pytest.mark.parametrize(
     ("row", "fine"),
     [
@@ -153,9 +206,20 @@ def test_claims_over_several_rows():
 
 
 def test_results_come_back_from_json(tmp_path):
-    results = Results(MACHINE, False, (made("seed-512", 1.0, 2.0), made("unrolled-200", 1.0, 2.0)), 0.5)
+    rows = made("seed-512", 1.0, 2.0), made("unrolled-200", 1.0, 2.0), by_hand("scan-4", 1.0, 1.0)
+    results = Results(MACHINE, False, rows, 0.5)
     results.save(tmp_path / "results.json")
     assert Results.load(tmp_path / "results.json") == results
+
+
+def test_results_of_before_there_were_limits_are_read(tmp_path):
+    results = Results(MACHINE, False, (made("scan-4", 1.0, 2.0),), 0.5)
+    results.save(tmp_path / "results.json")
+    data = json.loads((tmp_path / "results.json").read_text())
+    del data["rows"][0]["limit"]
+    (tmp_path / "old.json").write_text(json.dumps(data))
+    assert Results.load(tmp_path / "old.json") == results
+    assert "By hand" not in page(SUITES["rows"], results, "picture.png").partition("## One thread")[2]
 
 
 def test_page_and_picture_show_every_row_and_say_what_failed(tmp_path):
@@ -186,7 +250,8 @@ def test_command_measures_a_row_in_a_process_of_its_own(tmp_path):
     assert done.exit_code == 0, done.output
     (row,) = json.loads(target.read_text())["rows"]
     assert row["case"] == "scan-4" and row["agrees"] and row["threads"] == 1
-    assert "scan with 4 scalar leaves" in done.output
+    assert row["limit"]["seconds"] > 0
+    assert "scan with 4 scalar leaves" in done.output and "by hand" in done.output
 
 
 @pytest.mark.parametrize("words", [["nothing-of-that-name"], ["--threads", "0"], ["--threads", "x"]])
