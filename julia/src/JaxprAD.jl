@@ -20,6 +20,7 @@ Base.Experimental.@optlevel 1
 export Program, parse_program, jvp, linearize, vjp, optimize, evaluate, typecheck
 export trace, select, while_loop, scan, linear_transpose, gradient, value_and_gradient, jacobian,
     hessian, hvp, vmap, jit, custom_jvp, custom_vjp, save, load
+export check_derivatives, failures, @test_derivatives
 
 # The layers, from below. What each may know of the others is in test/layers.jl,
 # which holds them to it.
@@ -227,6 +228,10 @@ include("archive/format.jl")
 include("archive/sizes.jl")
 include("archive/load.jl")
 include("archive/save.jl")
+
+# Derivatives in a user's tests, a module of its own.
+include("testing/Testing.jl")
+using .Testing: check_derivatives, failures, @test_derivatives
 
 # Requests and their answers, for other languages.
 include("serve/serve.jl")

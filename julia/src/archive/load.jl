@@ -36,6 +36,10 @@ Base.show(io::IO, f::LoadedProgram) =
 Base.show(io::IO, ::MIME"text/plain", f::LoadedProgram) = show(io, f)
 Base.print(io::IO, f::LoadedProgram) = show(io, f)
 program_name(f::LoadedProgram) = f.program.name
+function argument_names(f::LoadedProgram, n)
+    names = String[p.name for p in f.signature.parameters if !p.keyword]
+    length(names) == n ? names : ["x$k" for k in 1:n]
+end
 
 function (f::LoadedProgram)(arguments...; keywords...)
     leaves, places = Any[], String[]

@@ -28,6 +28,8 @@ constants: where one has changed since, the call throws `CapturedArrayChanged`. 
     [3.0, 12.0]
 """
 jit(f) = JitFunction(f, Dict{Any,Any}(), ReentrantLock())
+argument_names(j::JitFunction, n) = argument_names(j.f, n)
+program_name(j::JitFunction) = program_name(j.f)
 
 function (j::JitFunction)(x...)
     leaves, structure = flatten(x)

@@ -72,6 +72,7 @@ function argument_names(f, n)
     names = map(String, Base.method_argnames(only(fitting))[2:end])
     all(name -> occursin(r"^[A-Za-z_]\w*$", name), names) && allunique(names) ? names : plain
 end
+argument_names(t::TracedFunction, n) = t.names
 
 program_name(f) = "f"
 function program_name(f::Function)

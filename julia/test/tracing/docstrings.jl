@@ -17,15 +17,16 @@ end
 
 const DOCUMENTED = [:trace, :select, :cond, :while_loop, :scan, :jvp, :vjp, :linearize,
     :linear_transpose, :gradient, :jacobian, :hessian, :hvp, :vmap, :jit, :custom_jvp,
-    :custom_vjp, :save, :load]
+    :custom_vjp, :save, :load, :check_derivatives]
 
 same_value(a::Tuple, b::Tuple) = length(a) == length(b) && all(map(same_value, a, b))
 same_value(a, b) = a ≈ b
-const FOLDERS = [joinpath(@__DIR__, "..", "..", "src", layer) for layer in ("tracing", "archive")]
-const FILES = [joinpath(folder, file) for folder in FOLDERS for file in readdir(folder)]
+const FOLDERS = [joinpath(@__DIR__, "..", "..", "src", layer) for layer in ("tracing", "archive",
+    "testing")]
+const SOURCES = [joinpath(folder, file) for folder in FOLDERS for file in readdir(folder)]
 tested = Ref(0)
 const DOCSTRING = r"\"\"\"\n(.*?)\"\"\"\n"s
-for file in FILES, m in eachmatch(DOCSTRING, read(file, String))
+for file in SOURCES, m in eachmatch(DOCSTRING, read(file, String))
     apart = Module()
     Core.eval(apart, :(using JaxprAD))
     for (code, value) in examples(m[1])
@@ -35,5 +36,5 @@ for file in FILES, m in eachmatch(DOCSTRING, read(file, String))
         tested[] += 1
     end
 end
-@test tested[] >= 13
+@test tested[] >= 14
 @test all(n -> n === :linearize || n in names(JaxprAD) || n === :cond, DOCUMENTED)
