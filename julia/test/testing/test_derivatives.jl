@@ -14,9 +14,9 @@ end
 
 const SCRIPT = """
 using JaxprAD, Test
-rule((x, rate), (ẋ, ṙ)) = (x * rate^2, ẋ * rate^2 + x * rate * ṙ)
-product = custom_jvp((x, rate) -> x * rate^2, rule)
-wrong(x, rate) = product(x, rate)
+squared(rate) = rate^2
+squared(rate::JaxprAD.TracedReal) = rate^2 + 1e-3 * (rate - 3)
+wrong(x, rate) = x * squared(rate)
 @testset "model" begin
     @test_derivatives wrong(2.0, 3.0) order = 1
 end
@@ -26,24 +26,21 @@ function output_of(script)
     mktempdir() do folder
         path, log = joinpath(folder, "tests.jl"), joinpath(folder, "log")
         write(path, script)
-        path_list = joinpath(@__DIR__, "..", "..") * ":"
-        command = addenv_(`$(Base.julia_cmd()) --startup-file=no $path`, path_list)
-        done = Base.run(pipeline(ignorestatus(command); stdout = log, stderr = log))
-        read(log, String), success(done)
+        package = joinpath(@__DIR__, "..", "..") * (Sys.iswindows() ? ";" : ":")
+        environment = merge(Dict(ENV), Dict("JULIA_LOAD_PATH" => package))
+        command = setenv(`$(Base.julia_cmd()) --startup-file=no $path`, environment)
+        ended = Base.run(pipeline(ignorestatus(command); stdout = log, stderr = log))
+        read(log, String), success(ended)
     end
 end
-addenv_(command, path_list) =
-    setenv(command, merge(Dict(ENV), Dict("JULIA_LOAD_PATH" => path_list)))
 
 @testset "wrong ones" begin
     printed, fine = output_of(SCRIPT)
     @test !fine
     @test occursin("tests.jl:6", printed)
     @test occursin("rate: JVP", printed) && occursin("rate: VJP", printed)
-    @test occursin(r"ẏ -?\d.*by differences", printed) && occursin("x: value", printed) == false
-    @test occursin("derivatives of wrong", printed)
-    # the value is right, and forward and reverse mode belong together
-    @test occursin("ȳ·Jẋ = Jᵀȳ·ẋ: Test Failed", printed) == false
+    @test occursin(r"ẏ -?\d.*by differences", printed) && occursin("derivatives of wrong", printed)
+    @test !occursin("x: JVP: Test Failed", printed)
 end
 
 @testset "what is no call" begin
