@@ -11,7 +11,6 @@ from ..frontend.static_arguments import Argnames, Argnums, static_arguments
 from ._comparison import Comparison
 from ._engines import BASELINE
 from ._machine import machine
-from ._measure import Candidate, measure
 from ._problem import checked_problem, plain_function
 from ._reference import exact
 from ._session import Session
@@ -28,6 +27,7 @@ def compare(
     isolate: bool | None = None,
     timeout: float = 600.0,
     rtol: float | None = None,
+    order: int = 1,
     static_argnums: Argnums = None,
     static_argnames: Argnames = None,
     progress: Callable[[str], None] = lambda _: None,
@@ -44,23 +44,27 @@ def compare(
     static_argnums, static_argnames: arguments that are not arrays but hashable values, as for `bridge`.
     rtol: the relative error that counts as agreement, and no larger one does; by default what rounding
         explains (docs/compare.md).
+    order: 2 for second derivatives too: the Hessian's product with a vector, by each nesting of forward and
+        reverse mode.
     progress: called with what is being done.
 
     An engine that is missing, fails, or takes its process down is a row that says why. Raises TracingError
     where `f` itself cannot be traced, ArgumentError, NotDifferentiable and UnknownOption before anything
     runs.
     """
+    if order not in (1, 2):
+        raise UnknownOption(f"order is 1 or 2, not {order!r}")
     names = _names(engines, candidates or {})
     args, _, fixed = static_arguments(f, static_argnums, static_argnames).split(args, {})
     task = checked_problem(fixed.into(plain_function(f)), args, seed)
     progress("reference in float64")
-    session = Session(task, exact(task), {}, repeats, budget)
+    session = Session(task, exact(task), {}, repeats, budget, order=order)
     for name in names:
         progress(f"engine {name}")
         session.run(name, isolate, timeout)
     for name, g in (candidates or {}).items():
         progress(f"candidate {name}")
-        session.take(name, measure(Candidate(name, fixed.into(g)), task))
+        session.try_candidate(name, fixed.into(g))
     session.settle()
     progress("times")
     session.time()

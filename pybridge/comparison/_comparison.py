@@ -57,8 +57,11 @@ class Comparison(Saved):
 
     @property
     def ok(self) -> bool:
-        """Whether the engines agree, and nothing speaks against the derivative being that of the value."""
-        return self.agrees() and self.derivative != "wrong"
+        """Whether the engines agree, and nothing speaks against the derivative being that of the value, nor
+        against the second derivative being that of the first, where it was asked for.
+        """
+        second = self.reference.second
+        return self.agrees() and self.derivative != "wrong" and not (second and second.derivative == "wrong")
 
     @property
     def derivative(self) -> Verdict:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..frontend.adapter import jaxprs
 from ..frontend.tracing import trace
+from ._nestings import NESTINGS, Nesting, hessian_product
 from ._problem import Arrays, Problem, widened
 
 
@@ -44,7 +45,7 @@ class Evaluation:
             return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
 
         # Everything is an argument of the jitted functions, lest XLA spends its time on folding constants.
-        functions = flat, forward, backward
+        functions = flat, forward, backward, *(hessian_product(nesting, flat) for nesting in NESTINGS)
         self._functions: tuple[Callable, ...] = tuple(map(jax.jit, functions)) if whole else functions
         self._flat = flat
         with self.types():
@@ -69,8 +70,21 @@ class Evaluation:
         return self._run(1, point, tuple(map(self._own, tangents)))
 
     def vjp(self, point: Sequence[np.ndarray], cotangents: Sequence[np.ndarray]) -> Arrays:
+        return self._run(2, point, self._of_results(cotangents))
+
+    def hessian_product(
+        self,
+        nesting: Nesting,
+        point: Sequence[np.ndarray],
+        cotangents: Sequence[np.ndarray],
+        tangents: Sequence[np.ndarray],
+    ) -> Arrays:
+        directions = self._of_results(cotangents), tuple(map(self._own, tangents))
+        return self._run(3 + NESTINGS.index(nesting), point, *directions)
+
+    def _of_results(self, cotangents: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
         given = zip(cotangents, self.result_dtypes, strict=True)
-        return self._run(2, point, tuple(u.astype(dtype) for u, dtype in given))
+        return tuple(u.astype(dtype) for u, dtype in given)
 
     def moved(self, h: float, tangents: Sequence[np.ndarray]) -> Arrays:
         """The value at the point, moved by h times the tangents."""

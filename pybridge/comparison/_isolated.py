@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,8 @@ import numpy as np
 
 from ..frontend import tracing
 from . import _archive
-from ._measure import STAGES, Measured
+from ._measure import Measured, Stage, stages_of
+from ._nestings import NESTINGS
 from ._problem import Arrays, Problem
 
 
@@ -34,13 +35,16 @@ class Answer:
     seconds: Mapping[str, tuple[float, float]]
 
 
-def measure_elsewhere(problem: Problem, engine: str, rounds: int, budget: float, patience: float) -> Answer:
+def measure_elsewhere(
+    problem: Problem, engine: str, order: int, rounds: int, budget: float, patience: float
+) -> Answer:
     """Raises what tracing raises; whatever happens in the child is part of the answer."""
     program = tracing.trace(problem.f)(*problem.args)
     with tempfile.TemporaryDirectory(prefix="pybridge-compare-") as name:
         folder = Path(name)
         job = {
             "engine": engine,
+            "order": order,
             "program": program.text,
             "x64": bool(jax.config.jax_enable_x64),
             "active": problem.active,
@@ -53,11 +57,12 @@ def measure_elsewhere(problem: Problem, engine: str, rounds: int, budget: float,
             "leaf": [np.asarray(jax.numpy.asarray(x)) for x in problem.leaves],
             "tangent": problem.tangents,
             "cotangent": problem.cotangents,
+            "other": problem.other_tangents,
         }
         named = {f"{kind}{i:05}": a for kind, group in arrays.items() for i, a in enumerate(group)}
         _archive.save(folder / "arrays.npz", named)
         end = _run(folder, patience)
-        return _answer(folder, end)
+        return _answer(folder, stages_of(order), end)
 
 
 def _run(folder: Path, patience: float) -> str:
@@ -99,18 +104,16 @@ def _last_words(folder: Path) -> str:
     return f" ({telling[-1].strip()[:200]})" if telling else ""
 
 
-def _answer(folder: Path, end: str) -> Answer:
+def _answer(folder: Path, asked: Sequence[Stage], end: str) -> Answer:
     told = {path.stem: json.loads(path.read_text()) for path in folder.glob("*.json") if path.stem != "job"}
     results: dict[str, Arrays] = {
-        s: tuple(_archive.load(folder / f"{s}.npz").values())
-        for s in STAGES
-        if (folder / f"{s}.npz").exists()
+        s: tuple(_archive.load(folder / f"{s}.npz").values()) for s in asked if (folder / f"{s}.npz").exists()
     }
-    failures: dict[str, str] = {s: told[s]["failure"] for s in STAGES if s in told and told[s]["failure"]}
+    failures: dict[str, str] = {s: told[s]["failure"] for s in asked if s in told and told[s]["failure"]}
     if end:
-        missing = [s for s in STAGES if s not in told]
+        missing = [s for s in asked if s not in told]
         failures[missing[0] if missing else "times"] = end
-    first = next((told[s]["first_gradient"] for s in STAGES if s in told), None)
+    first = next((told[s]["first_gradient"] for s in asked if s in told), None)
     return Answer(Measured(results, failures, first), told.get("times", {}))
 
 
@@ -118,7 +121,7 @@ def stages(failures: Mapping[str, str]) -> Iterator[str]:
     """The failures as sentences; one that hit several stages alike is said once."""
     for reason in dict.fromkeys(failures.values()):
         where = [
-            stage.upper() if stage in ("vjp", "jvp") else stage
+            {"vjp": "VJP", "jvp": "JVP"}.get(stage, f"HVP {stage}" if stage in NESTINGS else stage)
             for stage, r in failures.items()
             if r == reason
         ]

@@ -10,15 +10,24 @@ from typing import Any, Literal
 import jax
 
 from ..errors import ArgumentError
+from ._nestings import NESTINGS, Nesting, hessian_product
 from ._problem import Arrays, Problem, widened
 
-Stage = Literal["vjp", "value", "jvp"]
-STAGES: tuple[Stage, ...] = ("vjp", "value", "jvp")  # the gradient first, so that nothing is warm
+Stage = Literal["vjp", "value", "jvp"] | Nesting
+_STAGES: tuple[Stage, ...] = ("vjp", "value", "jvp")  # the gradient first, so that nothing is warm
+
+
+def stages_of(order: int) -> tuple[Stage, ...]:
+    """What there is to measure, up to that order of derivatives."""
+    return (*_STAGES, *NESTINGS) if order == 2 else _STAGES
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """results and failures (an exception's kind and first line): by stage. calls: what can be timed."""
+    """results and failures (an exception's kind and first line): by stage. calls: what can be timed.
+
+    The results of a nesting are Hv and Hw, with v the problem's tangents and w its others.
+    """
 
     results: Mapping[str, Arrays] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -36,16 +45,20 @@ class Candidate:
 
 
 def measure(
-    candidate: Candidate, problem: Problem, stage_done: Callable[[Stage, Measured], None] = lambda *_: None
+    candidate: Candidate,
+    problem: Problem,
+    stage_done: Callable[[Stage, Measured], None] = lambda *_: None,
+    order: int = 1,
 ) -> Measured:
     """Runs every stage. Exceptions are recorded, not raised."""
     results: dict[str, Arrays] = {}
     failures: dict[str, str] = {}
     calls: dict[str, Callable[[], Any]] = {}
     expected = {"vjp": problem.tangents, "value": problem.cotangents, "jvp": problem.cotangents}
+    expected |= dict.fromkeys(NESTINGS, (*problem.tangents, *problem.tangents))
     first = None
     _quietly(candidate.warm_up)  # starting Julia is no part of a function's first gradient
-    for stage in STAGES:
+    for stage in stages_of(order):
         start = time.perf_counter()
         try:
             calls[stage] = thunk(stage, candidate.function, problem)
@@ -71,9 +84,8 @@ def _fitting(found: Arrays, like: Arrays) -> Arrays:
 def thunk(stage: Stage, g: Callable, problem: Problem) -> Callable[[], tuple]:
     """A jitted call of that stage on arrays that are on the device already."""
     flat = problem.flat(g)
-    point, others, tangents, cotangents = jax.tree.map(
-        jax.numpy.asarray, (problem.point, problem.others, problem.tangents, problem.cotangents)
-    )
+    given = problem.point, problem.others, problem.tangents, problem.cotangents, problem.other_tangents
+    point, others, tangents, cotangents, more = jax.tree.map(jax.numpy.asarray, given)
 
     def value(xs, rest):
         return flat(xs, rest)
@@ -84,10 +96,19 @@ def thunk(stage: Stage, g: Callable, problem: Problem) -> Callable[[], tuple]:
     def vjp(xs, rest, us):
         return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
 
+    if stage in NESTINGS:
+        product = jax.jit(hessian_product(stage, flat))
+        return lambda: tuple(y for v in (tangents, more) for y in product(point, others, cotangents, v))
     choices = {"value": (value, ()), "jvp": (jvp, (tangents,)), "vjp": (vjp, (cotangents,))}
     function, directions = choices[stage]
     jitted = jax.jit(function)
     return lambda: jitted(point, others, *directions)
+
+
+def is_absent(stage: str, reason: str) -> bool:
+    """Whether a derivative does not exist, by JAX's own words: custom_vjp functions have no JVP."""
+    words = {"jvp": ("custom_vjp function",), "reverse over forward": ("custom_vjp function", "custom_lin")}
+    return any(word in reason for word in words.get(stage, ()))
 
 
 def first_line(error: BaseException) -> str:

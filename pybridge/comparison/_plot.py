@@ -37,7 +37,8 @@ def figure(comparison: Comparison) -> Figure:
     result = Figure(figsize=(10, 3.6), layout="constrained")
     FigureCanvasAgg(result)
     errors, times = result.subplots(1, 2)
-    _bars(errors, rows, {name: [_relative(row, name) for row in rows] for name in ("value", "jvp", "vjp")})
+    stages = ["value", "jvp", "vjp", *(["HVP"] if comparison.reference.second else [])]
+    _bars(errors, rows, {name: [_relative(row, name) for row in rows] for name in stages})
     errors.axhline(comparison.epsilon, color="grey", linestyle="--", linewidth=1, label="unit roundoff")
     errors.set(yscale="log", ylabel="largest relative error", title="errors against float64")
     errors.legend(fontsize="small")
@@ -60,6 +61,9 @@ def _bars(axes: Axes, rows: list[Row], groups: dict[str, list[float | None]]) ->
 
 
 def _relative(row: Row, stage: str) -> float | None:
+    if stage == "HVP":
+        found = [e.relative for e in row.second.errors.values()] if row.second else []
+        return max([_SMALLEST, *found]) if found else None
     error = getattr(row, stage)
     return None if error is None else max(error.relative, _SMALLEST)
 

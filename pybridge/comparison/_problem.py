@@ -31,6 +31,7 @@ class Problem:
     leaves: the arguments' arrays at the precision at which JAX runs them; Python's numbers stay numbers.
     active: the places in `leaves` of floats and complex numbers; only they have tangents.
     tangents, cotangents: for each active leaf, and for each float or complex result.
+    other_tangents: as many more, for second derivatives.
     in_double: the same function of float64, where `f` is one that takes the dtypes of its arguments alone.
     """
 
@@ -42,6 +43,7 @@ class Problem:
     active: tuple[int, ...]
     tangents: Arrays
     cotangents: Arrays
+    other_tangents: Arrays
     in_double: Callable | None = None
 
     @property
@@ -110,7 +112,8 @@ def problem(f: Callable, args: tuple, seed: int) -> Problem:
     rng = np.random.default_rng(seed)
     tangents = tuple(_normal(rng, jnp.asarray(leaves[i])) for i in active)
     cotangents = tuple(_normal(rng, y) for y in results)
-    return Problem(name, f, args, tree, leaves, active, tangents, cotangents)
+    others = tuple(_normal(rng, jnp.asarray(leaves[i])) for i in active)
+    return Problem(name, f, args, tree, leaves, active, tangents, cotangents, others)
 
 
 def plain_function(f: Callable) -> Callable:

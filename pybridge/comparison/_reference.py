@@ -22,6 +22,7 @@ class Exact:
 
     along: h -> f(x + hv) for the problem's direction v.
     epsilon: the coarsest unit roundoff that the function computes with.
+    run: what these come from.
     of_distribution: the derivatives are not of the value, but of the distribution that it is drawn from.
     """
 
@@ -32,6 +33,7 @@ class Exact:
     precision: str
     epsilon: float
     of_distribution: bool
+    run: Evaluation
     notes: tuple[str, ...] = ()
 
 
@@ -102,7 +104,7 @@ def _evaluate(problem: Problem, run: Evaluation, *notes: str) -> Exact:
     epsilon, primitives = run.inside()
     of_distribution = not primitives.isdisjoint(OF_DISTRIBUTIONS)
     remarks = (*notes, *own, *no_jvp, *no_vjp)
-    return Exact(value, jvp, vjp, along, precision, epsilon, of_distribution, remarks)
+    return Exact(value, jvp, vjp, along, precision, epsilon, of_distribution, run, remarks)
 
 
 def _attempt(name: str, derive: Callable[[], Arrays]) -> tuple[Arrays | None, list[str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ._nestings import NESTINGS
 from ._quotients import Verdict
 
 State = Literal["agrees", "disagrees", "failed", "unavailable"]
@@ -57,6 +58,37 @@ class Times:
 
 
 @dataclass(frozen=True)
+class Second:
+    """Second derivatives: Hv, with H the Hessian of <u, f>, and u and v the comparison's directions.
+
+    errors: by nesting, "forward over reverse" and the like; one that the engine lacks is not there.
+    symmetry: |<w, Hv> - <v, Hw>|, relative, with other directions w; of the worst nesting.
+    taylor: how |f(x + hv) - f(x) - h <g, v> - h^2/2 <v, Hv>| falls, f being <u, f> and g the reference's
+        gradient: as h^3 if Hv is right, h^2 if it is wrong. Of the first nesting that there is.
+    cannot: why the engine was not asked for any.
+    """
+
+    errors: Mapping[str, Error] = field(default_factory=dict)
+    symmetry: float | None = None
+    taylor: Taylor | None = None
+    cannot: str = ""
+
+
+@dataclass(frozen=True)
+class SecondReference:
+    """The same of the reference, JAX in float64. finite_difference: against central differences of its
+    gradient, at the best of all steps. derivative: whether it is the derivative of its gradient, by these.
+    note: why there is none.
+    """
+
+    symmetry: float | None
+    finite_difference: float | None
+    taylor: Taylor | None
+    derivative: Verdict = "unclear"
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Row:
     """One engine. What could not be had is None, and `reasons` says why, one entry for each failure.
 
@@ -64,7 +96,9 @@ class Row:
     rounded: errors beyond the usual that are put down to rounding, since they are small beside 1, or JAX has
         the like.
     failed: something could not be had that the function has; no JVP of a custom_vjp function is no failure.
-    leaves: the errors behind `value`, `jvp` and `vjp` by leaf: of the results, for `vjp` of the arguments.
+    leaves: the errors behind `value`, `jvp` and `vjp` by leaf: of the results, for `vjp` of the arguments;
+        and of the nestings of second derivatives.
+    second: None where second derivatives were not asked for.
     adjoint: |<u, Jv> - <J'u, v>|, relative.
     taylor_jvp, taylor_vjp: the same test of the JVP, and of <u, f(x + hv)> with the VJP.
     equations: in the derivative Program, or in the jaxpr of JAX's VJP, nested ones included.
@@ -89,6 +123,7 @@ class Row:
     rounded: tuple[str, ...] = ()
     failed: bool = False
     leaves: Mapping[str, Mapping[str, Error]] = field(default_factory=dict)
+    second: Second | None = None
 
     @property
     def ran(self) -> bool:
@@ -115,6 +150,7 @@ class Reference:
     notes: tuple[str, ...] = ()
     derivative: Verdict = "unclear"
     by_operation: bool = False
+    second: SecondReference | None = None
 
 
 def tolerance(epsilon: float) -> float:
@@ -135,6 +171,7 @@ def judged(row: Row, baseline: Row, reference: Reference, epsilon: float, rtol: 
     if not row.ran:
         return row
     found = [*_errors(row, baseline, epsilon, rtol), *_sides(row, baseline, reference, epsilon, rtol)]
+    found += _symmetry(row, baseline, reference, epsilon, rtol)
     if rtol is None:  # the remainder shows far smaller errors than whoever gives a tolerance cares for
         found += _orders(row, reference)
     state: State = "disagrees" if found else "failed" if row.failed else "agrees"
@@ -162,6 +199,7 @@ def described(stage: str, leaf: str) -> str:
 
 
 _SHOWN = {"value": "value of", "jvp": "JVP of", "vjp": "VJP by"}
+_SHOWN |= {nesting: f"HVP ({nesting}) by" for nesting in NESTINGS}
 NO_ERROR = Error(0.0, 0.0)
 
 
@@ -189,10 +227,30 @@ def _sides(
         yield f"<u,Jv> and <J'u,v> differ by {row.adjoint:.1e}"
 
 
+def _symmetry(
+    row: Row, baseline: Row, reference: Reference, epsilon: float, rtol: float | None
+) -> Iterator[str]:
+    """Whether the second derivative is symmetric, where that of the reference is."""
+    own = baseline.second.symmetry if baseline.second else None
+    mine = row.second.symmetry if row.second else None
+    theirs = reference.second.symmetry if reference.second else None
+    allowed = max(tolerance(epsilon), 10 * (own or 0.0)) if rtol is None else rtol
+    if mine is not None and mine > allowed and (theirs or 0.0) <= allowed:
+        yield f"<w,Hv> and <v,Hw> differ by {mine:.1e}"
+
+
 def _orders(row: Row, reference: Reference) -> Iterator[str]:
-    """A derivative of order 1 where the reference's is of order 2; a discontinuous function has neither."""
-    pairs = {"JVP": (row.taylor_jvp, reference.taylor_jvp), "VJP": (row.taylor_vjp, reference.taylor_vjp)}
-    for mode, (mine, theirs) in pairs.items():
-        good = theirs.exact or (theirs.order is not None and theirs.order > 1.5)
-        if good and mine is not None and mine.order is not None and mine.order < 1.5:
+    """A derivative of order 1 where the reference's is of order 2; a discontinuous function has neither.
+
+    A second derivative of order 2 where the reference's is of order 3.
+    """
+    pairs = {
+        "JVP": (row.taylor_jvp, reference.taylor_jvp, 1.5),
+        "VJP": (row.taylor_vjp, reference.taylor_vjp, 1.5),
+    }
+    if row.second and reference.second and reference.second.taylor:
+        pairs["HVP"] = (row.second.taylor, reference.second.taylor, 2.5)
+    for mode, (mine, theirs, least) in pairs.items():
+        good = theirs.exact or (theirs.order is not None and theirs.order > least)
+        if good and mine is not None and mine.order is not None and mine.order < least:
             yield f"{mode}: its Taylor order is {mine}, that of the reference {theirs}"

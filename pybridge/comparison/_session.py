@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import jax.numpy as jnp
@@ -14,11 +14,13 @@ from . import _numbers
 from ._counting import jax_equations
 from ._engines import BASELINE, CAN_END_THE_PROCESS, candidate
 from ._isolated import measure_elsewhere, stages
-from ._measure import Measured, first_line, measure
+from ._measure import Candidate, Measured, first_line, is_absent, measure
+from ._nestings import NESTINGS
 from ._problem import Problem, widened
 from ._quotients import Verdict, allowed_error, slope, worst
 from ._reference import Exact, by_operation
 from ._rows import Error, Reference, Row, Taylor, Times, judged, tolerance
+from ._second_order import SecondOrder
 from ._taylor import Directional, Sweep, sweep
 from ._timing import interleaved
 
@@ -34,6 +36,7 @@ class Session:
     budget: float
     measured: dict[str, Measured] = field(default_factory=dict)
     settled: bool = False
+    order: int = 1
 
     def run(self, name: str, isolate: bool | None, timeout: float) -> None:
         reason = _unavailable(name)
@@ -47,15 +50,27 @@ class Session:
             else:
                 self.take(
                     name,
-                    measure(candidate(name, self.problem.f), self.problem),
+                    self._measured(candidate(name, self.problem.f)),
                     _equations(name, self.problem),
                 )
         except Exception as error:
             told = first_line(error)
             self.rows[name] = Row(name, "failed", (f"cannot be isolated: {told}" if alone else told,))
 
+    def try_candidate(self, name: str, g: Callable) -> None:
+        self.take(name, self._measured(Candidate(name, g)))
+
+    def _measured(self, candidate: Candidate) -> Measured:
+        return measure(candidate, self.problem, order=self._order(candidate.name))
+
+    def _order(self, name: str) -> int:
+        """How often it is to be differentiated."""
+        known = ENGINES[name].orders if name in ENGINES else None
+        return self.order if known is None else min(self.order, known)
+
     def _take_isolated(self, name: str, timeout: float) -> None:
-        answer = measure_elsewhere(self.problem, name, self.repeats, self.budget, timeout)
+        order = self._order(name)
+        answer = measure_elsewhere(self.problem, name, order, self.repeats, self.budget, timeout)
         self.take(name, answer.measured, _equations(name, self.problem))
         self.rows[name] = replace(self.rows[name], isolated=True, times=_times(answer.seconds))
 
@@ -66,7 +81,9 @@ class Session:
         pairs = {s: (found[s], wanted) for s, wanted in expected.items() if s in found and wanted is not None}
         errors = {stage: _numbers.error(*pair) for stage, pair in pairs.items()}
         failed = any(
-            expected.get(s, ()) is not None and not _absent(s, r) for s, r in measured.failures.items()
+            expected.get(s, ()) is not None and not is_absent(s, r)
+            for s, r in measured.failures.items()
+            if s not in NESTINGS
         )
         self.measured[name] = measured
         self.rows[name] = Row(
@@ -138,7 +155,7 @@ class Session:
             self._derivative(),
             self.settled,
         )
-        rows = [
+        rows: Sequence[Row] = [
             replace(
                 row,
                 taylor_jvp=orders.orders.get(f"jvp of {name}"),
@@ -146,6 +163,11 @@ class Session:
             )
             for name, row in self.rows.items()
         ]
+        if self.order == 2:
+            own = {} if self.settled else self.measured.get(BASELINE, Measured()).results
+            second = SecondOrder(self.problem, self.exact, self.measured, _scale(self.problem), own)
+            rows = [second.row(row) for row in rows]
+            reference = replace(reference, second=second.reference)
         baseline = next(row for row in rows if row.engine == BASELINE)
         if self.settled:  # then its errors are no measure of rounding
             baseline = Row(BASELINE, "failed")
@@ -203,11 +225,6 @@ class Session:
                 vjps[f"vjp of {name}"] = Directional([along], noise)
         cotangents = [widened(u) for u in task.cotangents]
         return sweep(exact.along, _scale(task), cotangents, jvps, vjps, exact.jvp)
-
-
-def _absent(stage: str, reason: str) -> bool:
-    """Whether a derivative does not exist, by JAX's own words: custom_vjp functions have no JVP."""
-    return stage == "jvp" and "custom_vjp function" in reason
 
 
 def _noise(found: Sequence, jax_found: Sequence | None, expected: Sequence | None, unit: float) -> float:

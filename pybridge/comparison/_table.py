@@ -13,13 +13,16 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from ._rows import Error, Row
+from ._nestings import NESTINGS
+from ._rows import Error, Row, Second, SecondReference
 
 if TYPE_CHECKING:
     from ._comparison import Comparison
 
 _COLOURS = {"agrees": "green", "disagrees": "bold red", "failed": "yellow", "unavailable": "dim"}
 _NONE = "-"
+_CANNOT = "cannot"
+_SHORT = dict(zip(NESTINGS, ("F/R", "R/F", "R/R"), strict=True))
 _COLUMNS = (
     "value\nerror",
     "JVP\nerror",
@@ -31,6 +34,7 @@ _COLUMNS = (
     "value\ntime",
     "VJP\ntime",
 )
+_SECOND = (*(f"HVP {_SHORT[n]}\nerror" for n in NESTINGS), "<w,Hv>\n=<v,Hw>", "Taylor\nof HVP")
 
 
 def table(comparison: Comparison) -> Layout:
@@ -49,12 +53,16 @@ class Layout:
             grid = _grid(self.comparison, start, end)
             return Measurement.get(console, unbounded, grid).maximum <= options.max_width
 
-        start, last = 0, len(_COLUMNS)
+        start, last = 0, len(_columns(self.comparison))
         while start < last:
             end = next((end for end in range(last, start, -1) if fits(start, end)), start + 1)
             yield _grid(self.comparison, start, end)
             start = end
         yield from _notes(self.comparison)
+
+
+def _columns(comparison: Comparison) -> tuple[str, ...]:
+    return _COLUMNS if comparison.reference.second is None else (*_COLUMNS, *_SECOND)
 
 
 def _grid(comparison: Comparison, start: int, end: int) -> Table:
@@ -63,10 +71,11 @@ def _grid(comparison: Comparison, start: int, end: int) -> Table:
     title = f"{escape(c.function)}({escape(c.arguments)}), seed {c.seed}" if start == 0 else None
     grid = Table(title=title, title_justify="left", box=box.HORIZONTALS, padding=(0, 1))
     grid.add_column("engine", no_wrap=True)
-    for name in _COLUMNS[start:end]:
+    for name in _columns(c)[start:end]:
         grid.add_column(name, justify="right", no_wrap=True)
     for row in c.rows:
         engine, *cells = _cells(row)
+        cells += _second_cells(row) if c.reference.second else []
         grid.add_row(engine, *cells[start:end], end_section=True)
     return grid
 
@@ -81,6 +90,14 @@ def _cells(row: Row) -> Iterator[Text | str]:
     t = row.times
     yield _time(t.value, t.value_ratio) if t else _NONE
     yield _time(t.vjp, t.vjp_ratio) if t else _NONE
+
+
+def _second_cells(row: Row) -> Iterator[Text | str]:
+    second = row.second or Second()
+    for nesting in NESTINGS:
+        yield _CANNOT if second.cannot else _error(second.errors.get(nesting))
+    yield _NONE if second.symmetry is None else f"{second.symmetry:.1e}"
+    yield str(second.taylor) if second.taylor else _NONE
 
 
 def _error(error: Error | None) -> str:
@@ -117,6 +134,8 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
         f"{difference} off central differences, Taylor order {r.taylor_jvp} (JVP) and {r.taylor_vjp} (VJP); "
         "2 is right."
     )
+    if r.second is not None:
+        yield from _second_notes(comparison, r.second)
     for row in comparison.rows:
         state = (f"{row.engine} {row.state}", _COLOURS[row.state])
         for reason in row.disagreements:
@@ -132,6 +151,24 @@ def _notes(comparison: Comparison) -> Iterator[Text]:
     yield from (Text(f"Note: {note}.") for note in _remarks(comparison))
     if comparison.machine:
         yield Text(", ".join(f"{key} {value}" for key, value in comparison.machine.items()), style="dim")
+
+
+def _second_notes(comparison: Comparison, second: SecondReference) -> Iterator[Text]:
+    if second.note:
+        yield Text(f"Second derivative: {second.note}.")
+        return
+    told, colour = _DERIVATIVE[second.derivative]
+    told = told.replace("of its value", "of the first")
+    yield Text.assemble("Second derivative: ", (told, colour), ", by difference quotients.")
+    difference = _NONE if second.finite_difference is None else f"{second.finite_difference:.1e}"
+    yield Text(
+        "HVP: forward over reverse (F/R), reverse over forward (R/F), reverse over reverse (R/R). The "
+        f"reference: {difference} off central differences of its gradient, Taylor order "
+        f"{second.taylor or _NONE}; 3 is right."
+    )
+    for row in comparison.rows:
+        if row.second and row.second.cannot:
+            yield Text(f"{row.engine} cannot: {row.second.cannot}.")
 
 
 _DERIVATIVE = {

@@ -6,7 +6,7 @@ as h. No single step shows this, so h sweeps over many, and the order is the slo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,14 @@ class Directional:
     """A derivative along v: an array for each result. `noise` is how far rounding may have moved it."""
 
     derivative: Wide
+    noise: float
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """<v, Hv>, as `Directional` is a first derivative."""
+
+    value: float
     noise: float
 
 
@@ -59,7 +67,7 @@ def sweep(
     floor, scalar_floor = _UNIT * norm(value), _UNIT * norm([a * b for a, b in zip(u, value, strict=True)])
     remainders: dict[str, list[tuple[float, float, float]]] = {name: [] for name in (*jvps, *vjps)}
     central: list[float] = []
-    for h in (scale * 0.5**k for k in _HALVINGS):
+    for h in steps(scale):
         ahead, behind = _masked(along(h), kept), _masked(along(-h), kept)
         change = [a - b for a, b in zip(ahead, value, strict=True)]
         for name, d in jvps.items():
@@ -74,6 +82,36 @@ def sweep(
     return Sweep({name: _fitted(points) for name, points in remainders.items()}, min(best, default=None))
 
 
+def steps(scale: float) -> Iterator[float]:
+    """From the largest down."""
+    return (scale * 0.5**k for k in _HALVINGS)
+
+
+def curvature_orders(
+    along: Callable[[float], Wide],
+    scale: float,
+    cotangents: Wide,
+    gradient: float,
+    curvatures: Mapping[str, Curvature],
+) -> dict[str, Taylor]:
+    """How |F(x + hv) - F(x) - h <g, v> - h^2/2 <v, Hv>| falls with h, F being <u, f>; 3 is right.
+
+    gradient: <g, v>.
+    """
+    start = along(0.0)
+    kept = [np.isfinite(y) for y in start]
+    value, u = _masked(start, kept), _masked(cotangents, kept)
+    floor = _UNIT * norm([a * b for a, b in zip(u, value, strict=True)])
+    points: dict[str, list[tuple[float, float, float]]] = {name: [] for name in curvatures}
+    for h in steps(scale):
+        change = [a - b for a, b in zip(_masked(along(h), kept), value, strict=True)]
+        first = pairing(u, change) - h * gradient
+        for name, c in curvatures.items():
+            rounding = floor + h * _UNIT * abs(gradient) + h * h / 2 * c.noise
+            points[name].append((h, abs(first - h * h / 2 * c.value), rounding))
+    return {name: _fitted(found) for name, found in points.items()}
+
+
 def _central(ahead: Wide, behind: Wide, h: float, reference: Wide) -> float:
     difference = [(a - b) / (2 * h) - t for a, b, t in zip(ahead, behind, reference, strict=True)]
     return ratio(norm(difference), norm(reference))
@@ -85,8 +123,8 @@ def _fitted(points: Sequence[tuple[float, float, float]]) -> Taylor:
     clear = [(h, r) for h, r, floor in finite if r > _CLEAR * floor]
     if len(clear) < 3:
         return Taylor(None, len(clear), exact=bool(finite) and not clear)
-    steps, values = np.log(np.array(clear[-_POINTS:])).T
-    return Taylor(float(np.polyfit(steps, values, 1)[0]), len(steps))
+    sizes, values = np.log(np.array(clear[-_POINTS:])).T
+    return Taylor(float(np.polyfit(sizes, values, 1)[0]), len(sizes))
 
 
 def _masked(arrays: Wide, kept: Sequence[np.ndarray]) -> Wide:

@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
         told = {"failure": so_far.failures.get(stage), "first_gradient": so_far.first_gradient}
         (folder / f"{stage}.json").write_text(json.dumps(told))
 
-    measured = measure(candidate(job["engine"], problem.f), problem, leave)
+    measured = measure(candidate(job["engine"], problem.f), problem, leave, job["order"])
     baseline = measure(Candidate("jax", problem.f), problem)
     both = [s for s in ("value", "vjp") if job["rounds"] and s in measured.calls and s in baseline.calls]
     times = {}
@@ -48,7 +48,8 @@ def _problem(folder: Path, job: dict) -> Problem:
     f, leaves = program.to_jax(), group("leaf")
     tree = jax.tree.structure(leaves)
     active = tuple(job["active"])
-    return Problem(program.name, f, leaves, tree, leaves, active, group("tangent"), group("cotangent"))
+    directions = group("tangent"), group("cotangent"), group("other")
+    return Problem(program.name, f, leaves, tree, leaves, active, *directions)
 
 
 if __name__ == "__main__":

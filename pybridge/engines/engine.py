@@ -29,9 +29,11 @@ class Engine:
     apply: (program, arrays, options) -> results; differentiable in JAX by this engine's means.
     unavailable: the exception that says why the engine cannot work here and what mends it, or None.
     executes: the execute modes it can do.
+    orders: how often what it makes can be differentiated, where that is known to end.
     """
 
     name: str
     apply: Callable[[Program, Sequence[Any], Options], Sequence[Any]]
     unavailable: Callable[[], PyBridgeError | None]
     executes: tuple[str, ...]
+    orders: int | None = None

@@ -28,4 +28,4 @@ def _unavailable() -> PyBridgeError | None:
     return None
 
 
-ENGINE = Engine("enzyme-jax", _apply, _unavailable, ("xla",))
+ENGINE = Engine("enzyme-jax", _apply, _unavailable, ("xla",), orders=1)

@@ -167,11 +167,12 @@ def test_static_arguments_that_do_not_exist(run, option):
 
 
 def test_compare_writes_its_files(run, tmp_path):
-    files = ["--json", "c.json", "--html", "c.html", "--plot", "c.svg"]
+    files = ["--order", "2", "--json", "c.json", "--html", "c.html", "--plot", "c.svg"]
     done = run("compare", "functions.py:f", "--engines", "transpose", "--repeats", "0", *files)
     assert done.exit_code == 0, done.output
     assert "transpose" in done.stdout and "agrees" in done.stdout
-    assert json.loads((tmp_path / "c.json").read_text())["agrees"] is True
+    data = json.loads((tmp_path / "c.json").read_text())
+    assert data["agrees"] is True and data["reference"]["second"]["derivative"] == "right"
     assert "<svg" in (tmp_path / "c.html").read_text() and (tmp_path / "c.svg").stat().st_size
 
 
