@@ -4,30 +4,6 @@ include("../support/tracing.jl")
 
 const x = [0.3, -0.7, 1.2]
 cubes(x) = sum(x .^ 3)
-function rosenbrock(x)
-    s = zero(eltype(x))
-    for i in 1:length(x)-1
-        s += 100 * (x[i+1] - x[i]^2)^2 + (1 - x[i])^2
-    end
-    s
-end
-brown(x) = (a = x[1:end-1] .^ 2; b = x[2:end] .^ 2; sum(a .^ (b .+ 1) .+ b .^ (a .+ 1)))
-function rosenbrock_gradient(x)
-    g = zero(x)
-    for i in 1:length(x)-1
-        g[i] += -400x[i] * (x[i+1] - x[i]^2) - 2 * (1 - x[i])
-        g[i+1] += 200 * (x[i+1] - x[i]^2)
-    end
-    g
-end
-function rosenbrock_hvp(x, v)
-    h = zero(x)
-    for i in 1:length(x)-1
-        h[i] += (1200x[i]^2 - 400x[i+1] + 2) * v[i] - 400x[i] * v[i+1]
-        h[i+1] += -400x[i] * v[i] + 200v[i+1]
-    end
-    h
-end
 
 @testset "each transform" begin
     @test jvp(sin, (0.5,), (2.0,)) == (sin(0.5), 2cos(0.5))
@@ -66,56 +42,6 @@ end
     @test vmap(v -> gradient(cubes, v))([x 2x]) ≈ 3 .* [x 2x] .^ 2
     @test jit(z -> hvp(cubes, z, z))(x) ≈ 6x .^ 2
     @test gradient(jit(cubes), x) ≈ 3x .^ 2
-end
-
-@testset "Taylor: $f" for f in (rosenbrock, brown)
-    rng = seeded(string(f))
-    z, v = randn(rng, 30), randn(rng, 30)
-    g, h = gradient(f, z), hvp(f, z, v)
-    rest(t) = f(z .+ t .* v) - f(z) - t * sum(g .* v) - t^2 / 2 * sum(v .* h)
-    order = log2(abs(rest(2e-3) / rest(1e-3)))
-    @test 2.9 < order < 3.1
-end
-
-"Newton's method with conjugate gradients for its systems: only products with the Hessian."
-function newton_cg(f, z; steps = 100)
-    value = jit(f)
-    slope, product = jit(z -> gradient(f, z)), jit((z, v) -> hvp(f, z, v))
-    for _ in 1:steps
-        g = slope(z)
-        norm(g) < 1e-8 && break
-        d, r = zero(z), -g
-        p, rr = copy(r), sum(abs2, r)
-        for k in 1:200
-            h = product(z, p)
-            curvature = sum(p .* h)
-            curvature <= 1e-12 * sum(abs2, p) && (k == 1 && (d = r); break)
-            α = rr / curvature
-            d += α * p
-            r -= α * h
-            new = sum(abs2, r)
-            new < min(0.25, sqrt(norm(g))) * sum(abs2, g) * 1e-4 && break
-            p = r + new / rr * p
-            rr = new
-        end
-        t = 1.0
-        while t > 1e-10 && value(z + t * d) > value(z) + 1e-4t * sum(g .* d)
-            t /= 2
-        end
-        z += t * d
-    end
-    z
-end
-
-@testset "n = 1000" begin
-    n = 1000
-    z = [isodd(i) ? -1.2 : 1.0 for i in 1:n] .* 0.5
-    v = randn(seeded("v"), n)
-    @test gradient(rosenbrock, z) ≈ rosenbrock_gradient(z)
-    @test jit((z, v) -> hvp(rosenbrock, z, v))(z, v) ≈ rosenbrock_hvp(z, v)
-    start = 1 .+ 0.1 .* sin.(1:n)
-    @test maximum(abs, newton_cg(rosenbrock, start) .- 1) < 1e-6
-    @test maximum(abs, newton_cg(brown, 0.5 .* sin.(1:n))) < 1e-3
 end
 
 @testset "what cannot be" begin
