@@ -1,7 +1,7 @@
 """Every primitive of docs/program.md and a collection of Programs, as `Case`s: the rows of all harnesses.
 
-A harness is `@pytest.mark.parametrize("case", CASES, ids=str)`; inside `with case.context():` it traces
-`case.f` at `case.inputs()`.
+A harness is `@pytest.mark.parametrize("cases", **BATCHES)`; inside `with cases[0].context():` it traces each
+case's f at its inputs().
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import cases_random
 import cases_reductions
 import cases_solvers
 import cases_windows
-from casekit import Case
+from casekit import Case, batches
 
 CASES: list[Case] = [
     *cases_elementwise.CASES,
@@ -27,7 +27,7 @@ CASES: list[Case] = [
     *cases_control.CASES,
 ]
 
-DIFFERENTIABLE: list[Case] = [case for case in CASES if case.active]
+BATCHES = batches(CASES)
 
 
 def by_op(op: str) -> list[Case]:

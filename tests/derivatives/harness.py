@@ -1,12 +1,13 @@
-"""The harness: what a bridged function is and does, held against JAX itself, for one case.
+"""The harness: what a bridged function is and does, held against JAX itself, for the cases of one batch.
 
 The reference is the case's function under JAX's own transformations; the function under test is
-`pb.bridge(f)`, whose derivatives Julia makes, and the derivative Programs run by Julia's evaluator.
+`pb.bridge(f)`, whose derivatives Julia makes, and the derivative Programs run by Julia's evaluator. What is
+compiled by XLA is compiled for all cases of a batch together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
-from casekit import QUICK, Case, direction
+from casekit import Case, computed, direction
 from cases import CASES
 from cases_control import scaled_sine
 
@@ -121,8 +122,13 @@ class Setup:
 
         return of_active
 
-    def measure(self, f: Callable) -> dict[str, Any]:
-        """Everything that is compared, under one jit."""
+    @property
+    def given(self) -> tuple[tuple[np.ndarray, ...], ...]:
+        """The arguments of what `everything` and `first_order` return."""
+        return self.inputs, self.second, self.tangents, self.cotangents
+
+    def everything(self, f: Callable) -> Callable[..., dict[str, Any]]:
+        """f's value, batches and derivatives of first and second order."""
         smooth = self.restricted(f)
 
         def compute(inputs, second, tangents, cotangents):
@@ -133,8 +139,33 @@ class Setup:
                 found |= _derivatives(self, smooth, x, tangents, cotangents)
             return found
 
-        run = jax.jit(compute, compiler_options=QUICK)
-        return run(self.inputs, self.second, self.tangents, self.cotangents)
+        return compute
+
+    def first_order(self, f: Callable) -> Callable[..., dict[str, Any]]:
+        """f's value, JVP and VJP."""
+        smooth = self.restricted(f)
+
+        def compute(inputs, _, tangents, cotangents):
+            def values(*x):
+                return smooth(*x)[0]
+
+            x = tuple(inputs[i] for i in self.case.active)
+            found = {"value": values(*x)}
+            if self.forward:
+                found["jvp"] = jax.jvp(values, x, tangents)[1]
+            if self.case.reverse:
+                found["vjp"] = jax.vjp(values, *x)[1](cotangents)
+            return found
+
+        return compute
+
+
+def measured(
+    setups: Sequence[Setup], fs: Iterable[Callable], what: Callable[[Setup, Callable], Callable]
+) -> list[dict[str, Any]]:
+    """`what` of each case's function, under one jit."""
+    computations = [what(setup, f) for setup, f in zip(setups, fs, strict=True)]
+    return computed(computations, [setup.given for setup in setups])
 
 
 def _derivatives(setup: Setup, f: Callable, x, tangents, cotangents) -> dict[str, Any]:
@@ -169,26 +200,47 @@ def _doubled(arrays) -> list:
     return [jnp.stack([a, -2 * a]) for a in arrays]
 
 
-def check(case: Case) -> None:
-    """Everything, for one case."""
-    with case.context():
-        setup = Setup.of(case)
-        before = [x.tobytes() for x in setup.inputs]
-        bridged = pb.bridge(case.f, execute="xla")
-        expected = setup.measure(reference(case))
-        found = setup.measure(bridged)
-        for name, y in expected.items():
-            assert_agree(found[name], y, f"{case}: {name}")
-        _check_eager(setup, bridged, expected)
-        if setup.whole:
-            _check_in_julia(setup, expected)
-        assert [x.tobytes() for x in setup.inputs] == before, f"{case}: an input was changed"
+def check(cases: Sequence[Case]) -> None:
+    """Everything, for the cases of one batch; in eager mode and in Julia's evaluator too."""
+    with cases[0].context():
+        setups = [Setup.of(case) for case in cases]
+        bridged = {case.name: pb.bridge(case.f, execute="xla") for case in cases}
+        expected = measured(setups, map(reference, cases), Setup.everything)
+        found = measured(setups, bridged.values(), Setup.everything)
+
+        def check_one(setup: Setup, found: dict[str, Any], expected: dict[str, Any]) -> None:
+            before = [x.tobytes() for x in setup.inputs]
+            _compare(setup, found, expected)
+            _check_eager(setup, bridged[setup.case.name], expected)
+            if setup.whole:
+                _check_in_julia(setup, expected)
+            assert [x.tobytes() for x in setup.inputs] == before, f"{setup.case}: an input was changed"
+
+        each(check_one, setups, found, expected)
+
+
+def _compare(setup: Setup, found: dict[str, Any], expected: dict[str, Any]) -> None:
+    for name, y in expected.items():
+        assert_agree(found[name], y, f"{setup.case}: {name}")
+
+
+def each(check_one: Callable[..., None], setups: Sequence[Setup], *results: Sequence) -> None:
+    """Every case; the failures are reported together."""
+    failures = []
+    for setup, *found in zip(setups, *results, strict=True):
+        try:
+            check_one(setup, *found)
+        except Exception as e:
+            e.add_note(f"in the case {setup.case}")
+            failures.append(e)
+    if failures:
+        raise ExceptionGroup(f"{len(failures)} of {len(setups)} cases", failures)
 
 
 def _check_eager(setup: Setup, bridged: Callable, expected: dict[str, Any]) -> None:
     args = [jnp.asarray(x) for x in setup.inputs]
     first, again = bridged(*args), bridged(*args)
-    assert jax.tree.structure(first) == jax.tree.structure(setup.case.f(*args))
+    assert jax.tree.structure(first) == jax.tree.structure(jax.eval_shape(setup.case.f, *args))
     assert_agree(first, expected["value"], f"{setup.case}: value, eager")
     assert _bits(first) == _bits(again), f"{setup.case}: a second call gives another result"
     if setup.whole and setup.case.active and setup.case.reverse:
@@ -228,50 +280,13 @@ def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
         transforms.normalize(shorter)
 
 
-def check_native(case: Case) -> None:
-    """The same, by native kernels."""
-    check_narrow(case, execute="julia")
-
-
-def check_narrow(case: Case, execute: str = "xla") -> None:
-    """Value, JVP and VJP under jit, in the case's own dtype."""
-    with case.context():
-        setup = Setup.of(case)
-        expected = _first_order(setup, reference(case))
-        found = _first_order(setup, pb.bridge(case.f, execute=execute))
-        for name, y in expected.items():
-            assert_agree(found[name], y, f"{case}: {name}")
-
-
-def _first_order(setup: Setup, f: Callable) -> dict[str, Any]:
-    smooth = setup.restricted(f)
-
-    def compute(x, tangents, cotangents):
-        def values(*x):
-            return smooth(*x)[0]
-
-        found = {"value": values(*x)}
-        if setup.forward:
-            found["jvp"] = jax.jvp(values, x, tangents)[1]
-        if setup.case.reverse:
-            found["vjp"] = jax.vjp(values, *x)[1](cotangents)
-        return found
-
-    x = tuple(setup.inputs[i] for i in setup.case.active)
-    return jax.jit(compute, compiler_options=QUICK)(x, setup.tangents, setup.cotangents)
-
-
-def check_all(cases: list[Case], check: Callable[[Case], None]) -> None:
-    """Every case; the failures are reported together."""
-    failures = []
-    for case in cases:
-        try:
-            check(case)
-        except Exception as e:
-            e.add_note(f"in the case {case}")
-            failures.append(e)
-    if failures:
-        raise ExceptionGroup(f"{len(failures)} of {len(cases)} cases", failures)
+def check_first_order(cases: Sequence[Case], execute: str = "xla") -> None:
+    """Value, JVP and VJP under jit, in the cases' own dtypes."""
+    with cases[0].context():
+        setups = [Setup.of(case) for case in cases]
+        expected = measured(setups, map(reference, cases), Setup.first_order)
+        bridged = [pb.bridge(case.f, execute=execute) for case in cases]
+        each(_compare, setups, measured(setups, bridged, Setup.first_order), expected)
 
 
 def _bits(tree: Any) -> list[bytes]:

@@ -5,20 +5,14 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import pytest
+from casekit import batches
 from cases import CASES, by_op
-from harness import FULL, NARROW, check, check_all, check_narrow, check_native, refuses_forward_mode
+from harness import FULL, NARROW, check, check_first_order, refuses_forward_mode
 
 import pybridge as pb
 from pybridge.ir.parser import parse_all
 from pybridge.ir.program import Program
 from pybridge.runtime import julia
-
-OPS = list(dict.fromkeys(case.op for case in CASES))
-NARROW_OPS = list(dict.fromkeys(case.op for case in NARROW))
-
-# One of float32, complex64, float16 and bfloat16 each where an elementwise primitive has them; of the others
-# the first.
-_SUBSET = {(case.op, case.dtype): case for case in reversed(NARROW)}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -27,23 +21,28 @@ def compiled_code_is_dropped():
     jax.clear_caches()
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_in_float64(op):
-    check_all([case for case in FULL if case.op == op], check)
+@pytest.mark.parametrize("cases", **batches(FULL))
+def test_in_float64(cases):
+    check(cases)
 
 
-@pytest.mark.parametrize("op", NARROW_OPS)
-def test_in_narrower_dtypes(op):
-    check_all([case for (name, _), case in _SUBSET.items() if name == op], check_narrow)
+# One of float32, complex64, float16 and bfloat16 each where an elementwise primitive has them; of the others
+# the first.
+_SUBSET = {(case.op, case.dtype): case for case in reversed(NARROW)}
+
+
+@pytest.mark.parametrize("cases", **batches(list(reversed(_SUBSET.values()))))
+def test_in_narrower_dtypes(cases):
+    check_first_order(cases)
 
 
 # Kernels take longest to compile. JaxprAD's own tests compare them with its evaluator, over all rules.
 _ONE_EACH = {case.op: case for case in reversed(FULL)}
 
 
-@pytest.mark.parametrize("op", OPS)
-def test_natively(op):
-    check_native(_ONE_EACH[op])
+@pytest.mark.parametrize("case", [*_ONE_EACH.values()], ids=str)
+def test_natively(case):
+    check_first_order([case], execute="julia")
 
 
 @pytest.mark.parametrize("case", [c for c in FULL if c.op == "custom_vjp"], ids=str)
@@ -70,4 +69,4 @@ def test_julia_types_and_prints_every_case_to_the_letter():
 
 def test_the_names_of_cases_are_unique_at_full_width():
     assert len({case.name for case in FULL}) == len(FULL)
-    assert {case.op for case in FULL} == set(OPS) and by_op("sin")
+    assert {case.op for case in FULL} == {case.op for case in CASES} and by_op("sin")

@@ -77,7 +77,13 @@ class Example:
                 return found | dict(zip(("value", "jvp"), jax.jvp(f, x, dx), strict=True))
             return found | {"value": f(*x)}
 
-        return jax.jit(compute, compiler_options=QUICK)(tuple(self.x), tuple(self.dx), self.ct, stacked)
+        run = jax.jit(compute, compiler_options=QUICK)
+        try:
+            return jax.block_until_ready(run(tuple(self.x), tuple(self.dx), self.ct, stacked))
+        except jax.errors.JaxRuntimeError as e:
+            # XLA fails at transforms of arrays in another layout, which factors of 1x1 matrices come in.
+            assume("fft_thunk" not in str(e))
+            raise
 
 
 @pytest.mark.timeout(0 if EXAMPLES else 600)

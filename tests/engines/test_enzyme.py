@@ -18,7 +18,7 @@ import pybridge as pb
 from pybridge.engines import ENGINES
 
 sys.path.append(str(Path(__file__).parents[1] / "derivatives"))
-from harness import FULL, Setup, reference
+from harness import FULL, Setup, measured, reference
 
 MISSING = ENGINES["enzyme"].unavailable()
 pytestmark = [
@@ -36,9 +36,9 @@ SECONDS = float(os.environ.get("PYBRIDGE_STRESS_SECONDS", "4"))
 @pytest.mark.parametrize("case", [case for case in FULL if case.active][::EVERY], ids=str)
 def test_table(case):
     with case.context():
-        setup = Setup.of(case)
-        expected = setup.measure(reference(case))
-        found = setup.measure(pb.bridge(case.f, engine="enzyme"))
+        setups = [Setup.of(case)]
+        (expected,) = measured(setups, [reference(case)], Setup.everything)
+        (found,) = measured(setups, [pb.bridge(case.f, engine="enzyme")], Setup.everything)
         for name, y in expected.items():
             assert_agree(found[name], y, f"{case}: {name}")
 

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from casekit import QUICK
-from cases import CASES, by_op
+from casekit import computed
+from cases import BATCHES, CASES, by_op
 
 from pybridge.errors import ArgumentError, NotDifferentiable, ProgramTypeError, UnsupportedPrimitive
 from pybridge.frontend.emission import to_jax
@@ -26,41 +26,39 @@ def ops_of(program: Program) -> set[str]:
     return {eq.op for eq in program.equations}.union(*nested)
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_traced_program_computes_the_function(case):
-    with case.context():
-        args = [jnp.asarray(x) for x in case.inputs()]
-        program = trace(case.f)(*args)
-        assert case.op == "program" or case.op in ops_of(program)
-        assert parse(str(program), program.constants) == program
-        expected, found = _both(case, program, args)
-        assert jax.tree.structure(expected) == jax.tree.structure(found)
-        for x, y in zip(jax.tree.leaves(expected), jax.tree.leaves(found), strict=True):
-            _assert_same(np.asarray(x), np.asarray(y), case.exact)
-        for given, original in zip(args, case.inputs(), strict=True):
-            assert np.asarray(given).tobytes() == original.tobytes(), "an input was changed"
+@pytest.mark.parametrize("cases", **BATCHES)
+def test_traced_programs_compute_their_functions(cases):
+    with cases[0].context():
+        arguments = [case.inputs() for case in cases]
+        programs = [_traced(case) for case in cases]
+        expected = computed([case.f for case in cases], arguments)
+        found = computed([program.to_jax() for program in programs], arguments)
+        for case, given, y, x in zip(cases, arguments, expected, found, strict=True):
+            assert jax.tree.structure(y) == jax.tree.structure(x), case
+            for a, b in zip(jax.tree.leaves(y), jax.tree.leaves(x), strict=True):
+                _assert_same(np.asarray(a), np.asarray(b), case.exact, str(case))
+            for argument, original in zip(given, case.inputs(), strict=True):
+                assert argument.tobytes() == original.tobytes(), f"{case}: an input was changed"
 
 
-def _both(case, program, args):
-    """Op by op the values are the same to the bit; compiled, XLA fuses the two differently."""
-    if case.exact:
-        with jax.disable_jit():
-            return case.f(*args), program.to_jax()(*args)
-    compiled = (jax.jit(f, compiler_options=QUICK) for f in (case.f, program.to_jax()))
-    return tuple(f(*args) for f in compiled)
+def _traced(case) -> Program:
+    program = trace(case.f)(*map(jnp.asarray, case.inputs()))
+    assert case.op == "program" or case.op in ops_of(program), case
+    assert parse(str(program), program.constants) == program, case
+    return program
 
 
-def _assert_same(x: np.ndarray, y: np.ndarray, exact: bool) -> None:
-    assert (x.dtype, x.shape) == (y.dtype, y.shape)
+def _assert_same(x: np.ndarray, y: np.ndarray, exact: bool, name: str = "") -> None:
+    assert (x.dtype, x.shape) == (y.dtype, y.shape), name
     if exact or x.dtype.kind in "iub":
-        assert x.tobytes() == y.tobytes(), (x, y)
+        assert x.tobytes() == y.tobytes(), (name, x, y)
     else:
         # A few units in the last place, of float32 for the smaller dtypes too.
         tolerance = (
             1e-13 if x.dtype in (np.float64, np.complex128) else 2e-2 if x.dtype.itemsize == 2 else 1e-5
         )
         kind = np.complex128 if x.dtype.kind == "c" else np.float64
-        np.testing.assert_allclose(y.astype(kind), x.astype(kind), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(y.astype(kind), x.astype(kind), tolerance, tolerance, err_msg=name)
 
 
 def test_the_comparison_notices_one_bit():

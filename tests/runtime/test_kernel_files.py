@@ -94,10 +94,17 @@ def test_eight_processes_at_once_with_an_empty_cache(tmp_path):
     assert result("loop", tmp_path / "cache") == WITHOUT
 
 
-@pytest.mark.parametrize("damage", ["truncated", "changed", "swapped", "emptied", "removed"])
-def test_damaged_files_are_made_anew(tmp_path, damage):
-    cache = tmp_path / "cache"
+@pytest.fixture(scope="module")
+def loop_made(tmp_path_factory):
+    """A cache in which one case is."""
+    cache = tmp_path_factory.mktemp("loop")
     assert result("loop", cache) == WITH
+    return cache
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "swapped", "emptied", "removed"])
+def test_damaged_files_are_made_anew(loop_made, tmp_path, damage):
+    cache = Path(shutil.copytree(loop_made, tmp_path / "cache"))
     files = entries(cache)
     chance = random.Random(damage)
     contents = [path.read_bytes() for path in files]

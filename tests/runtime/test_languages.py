@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from casekit import QUICK
-from cases import CASES
+from casekit import computed
+from cases import BATCHES
 
 from pybridge.frontend.tracing import trace
+from pybridge.ir.types import TensorType
 from pybridge.runtime import evaluation, julia
 
 # Units in the last place by which a sum or a special function may differ between two libraries, generously.
 TOLERANCE = {"f64": 1e-12, "c128": 1e-12, "f16": 3e-2, "bf16": 3e-2}
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_julia_prints_and_computes_the_same(case):
-    with case.context():
-        args = case.inputs()
-        program = trace(case.f)(*args)
-        assert julia.request("normalize", program.text, arguments=[]) == program.text
-        expected = jax.tree.leaves(jax.jit(case.f, compiler_options=QUICK)(*map(jnp.asarray, args)))
-        found = evaluation.evaluate(program, *args)
-        for x, y, type_ in zip(expected, found, program.output_types, strict=True):
-            assert (x.dtype, x.shape) == (y.dtype, y.shape)
-            tolerance = TOLERANCE.get(type_.dtype, 2e-5) if type_.inexact else 0
-            kind = np.complex128 if type_.inexact else x.dtype
-            np.testing.assert_allclose(
-                y.astype(kind), np.asarray(x).astype(kind), rtol=tolerance, atol=tolerance
-            )
-        for given, original in zip(args, case.inputs(), strict=True):
-            assert given.tobytes() == original.tobytes(), "an input was changed"
+@pytest.mark.parametrize("cases", **BATCHES)
+def test_julia_prints_and_computes_the_same(cases):
+    with cases[0].context():
+        expected = computed([case.f for case in cases], [case.inputs() for case in cases])
+        for case, values in zip(cases, expected, strict=True):
+            args = case.inputs()
+            program = trace(case.f)(*args)
+            assert julia.request("normalize", program.text, arguments=[]) == program.text
+            found = evaluation.evaluate(program, *args)
+            for x, y, type_ in zip(jax.tree.leaves(values), found, program.output_types, strict=True):
+                _assert_close(np.asarray(x), y, type_, str(case))
+            for given, original in zip(args, case.inputs(), strict=True):
+                assert given.tobytes() == original.tobytes(), f"{case}: an input was changed"
+
+
+def _assert_close(x: np.ndarray, y: np.ndarray, type_: TensorType, name: str) -> None:
+    assert (x.dtype, x.shape) == (y.dtype, y.shape), name
+    tolerance = TOLERANCE.get(type_.dtype, 2e-5) if type_.inexact else 0
+    kind = np.complex128 if type_.inexact else x.dtype
+    np.testing.assert_allclose(y.astype(kind), x.astype(kind), tolerance, tolerance, err_msg=name)
