@@ -27,6 +27,8 @@ CASES: list[Case] = [
     *cases_control.CASES,
 ]
 
+DIFFERENTIABLE: list[Case] = [case for case in CASES if case.active]
+
 BATCHES = batches(CASES)
 
 
