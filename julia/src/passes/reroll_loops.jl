@@ -82,6 +82,7 @@ struct Elements             # the next element along `axis`, for a slice
     axis::Int
     first::Int
     step::Int
+    window::Tuple           # start and limit of the first trip: slices may differ along other axes
 end
 
 """
@@ -150,7 +151,8 @@ function elements(e, f, array::Invariant)
     all(d -> d isa Int, vcat(e[:start], e[:limit], f[:start], f[:limit])) || return nothing
     axes = findall(e[:start] .!= f[:start])
     length(axes) == 1 && e[:limit][axes[1]] - e[:start][axes[1]] == 1 || return nothing
-    Elements(array.value, axes[1] - 1, e[:start][axes[1]], f[:start][axes[1]] - e[:start][axes[1]])
+    from, window = e[:start][axes[1]], (Tuple(e[:start]), Tuple(e[:limit]))
+    Elements(array.value, axes[1] - 1, from, f[:start][axes[1]] - from, window)
 end
 
 "Whether trip `t` is like the first two."

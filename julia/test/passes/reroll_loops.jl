@@ -9,7 +9,7 @@ function repeated(r, trips)
     types = [TensorType(Float64, JaxprAD.Dim[]), TensorType(Float64, JaxprAD.Dim[2]),
         TensorType(Float64, JaxprAD.Dim[3trips+5, 2]),
         TensorType(Float64, JaxprAD.Dim[2, 2trips])]
-    recipe = [(rand(r, 1:6), rand(r, 1:9), rand(r, 1:9)) for _ in 1:rand(r, 4:9)]
+    recipe = [(rand(r, 1:6), rand(r, 1:10), rand(r, 1:10)) for _ in 1:rand(r, 4:9)]
     backwards, gap, kept = rand(r, Bool), rand(r, 1:3), rand(r, Bool)
     JaxprAD.build("loop", types) do b, v
         scalar, vector, tall, wide = v
@@ -20,10 +20,15 @@ function repeated(r, trips)
             row = emit(b, :reshape,
                 emit(b, :slice, tall; start = [i, 0], limit = [i + 1, 2],
                     strides = [1, 1]); shape = [2])
+            left, right = (emit(b, :broadcast_in_dim,
+                emit(b, :reshape,
+                    emit(b, :slice, tall; start = [i, k], limit = [i + 1, k + 1],
+                        strides = [1, 1]); shape = Int[]); shape = [2], dims = Int[])
+             for k in 0:1)
             column = emit(b, :squeeze,
                 emit(b, :slice, wide; start = [0, j], limit = [2, j + 1],
                     strides = [1, 1]); dims = [1])
-            values = JaxprAD.Atom[vector, older, row, column,
+            values = JaxprAD.Atom[vector, older, row, column, emit(b, :sub, left, right),
                 emit(b, :broadcast_in_dim, scalar; shape = [2], dims = Int[])]
             for (op, x, y) in recipe
                 a, c = values[mod1(x, end)], values[mod1(y, end)]
@@ -93,6 +98,14 @@ scans(p) = [e[:length] for e in p.equations if e.op isa JaxprAD.Scan]
     @test isempty(scans(reroll_loops(product(200, numbers))))
     x = Any[randn(MersenneTwister(1), 240).+1]
     @test isequal(run(product(240, twice), x), run(reroll_loops(product(240, twice)), x))
+end
+
+@testset "elements of two rows, of which only the place along the other axis differs" begin
+    differences(x) = foldl((s, k) -> s * x[1, k] - x[2, k], 1:size(x, 2); init = x[1, 1])
+    x = randn(MersenneTwister(2), 2, 100)
+    t = trace(differences, x)
+    @test length(scans(t.program)) == 1 && t(x) == differences(x)
+    @test jit(differences)(x) ≈ differences(x)
 end
 
 @testset "the work is linear in the Program, rolled or not" begin
