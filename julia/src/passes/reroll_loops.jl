@@ -35,8 +35,10 @@ struct Code
     places::IdDict{Var,Int}                 # (equation, result) as one number
     last_use::IdDict{Var,Int}
     alike::Dict{UInt,Vector{Int}}           # equations by kind, in order
-    # period -> up to where equations are known to be like those a period later
-    extents::Dict{Int,Int}
+    # by period: up to where equations are known to be like those a period later, and where what
+    # they take is too
+    alike_until::Vector{Int}
+    steady_until::Vector{Int}
 end
 const MOST_RESULTS = 1024
 
@@ -49,7 +51,8 @@ function Code(p::Program)
         foreach(a -> a isa Var && (last_use[a] = i), e.inputs)
     end
     foreach(a -> a isa Var && (last_use[a] = typemax(Int)), p.outputs)
-    Code(p.equations, kinds, places, last_use, alike, Dict{Int,Int}())
+    n = length(kinds)
+    Code(p.equations, kinds, places, last_use, alike, zeros(Int, n), zeros(Int, n))
 end
 
 isslice(e::Equation) = name(e.op) === :slice
@@ -105,7 +108,8 @@ function loop_at(c::Code, i)
     from = searchsortedfirst(candidates, i) + 1
     for j in candidates[from:min(end, from + MOST_CANDIDATES)]
         period = j - i
-        trips = min(alike_until(c, i, period) - i, length(c.equations) - i) ÷ period + 1
+        isworth((alike_until(c, i, period) - i) ÷ period + 1, period) || continue
+        trips = (steady_until(c, i + period, period) - i) ÷ period + 1
         isworth(trips, period) || continue
         l = RepeatedBlock(i, period, trips, Vector{Any}[])
         all(k -> find_operands!(c, l, k), 0:period-1) || continue
@@ -118,13 +122,38 @@ function loop_at(c::Code, i)
 end
 
 "The first equation from `i` that is not like the one a period later."
-function alike_until(c::Code, i, period)
-    known = get(c.extents, period, 0)
-    known >= i && return known
-    while i + period <= length(c.equations) && c.kinds[i] == c.kinds[i+period]
-        i += 1
+alike_until(c::Code, i, period) =
+    first_since(c.alike_until, i, period, length(c.equations)) do x
+        c.kinds[x] != c.kinds[x+period]
     end
-    c.extents[period] = i
+
+"""
+The first equation from `i` that is not like the one a period later, or whose operands are not those
+that a loop has from its second trip on: the same variables, or the same results of a trip later."""
+steady_until(c::Code, i, period) =
+    first_since(c.steady_until, i, period, length(c.equations)) do x
+        c.kinds[x] != c.kinds[x+period] || !issteady(c, x, period)
+    end
+
+function issteady(c::Code, x, period)
+    for (a, b) in zip(c.equations[x].inputs, c.equations[x+period].inputs)
+        a isa Var && a !== b || continue
+        p = get(c.places, a, 0)
+        p > 0 && get(c.places, b, 0) == p + MOST_RESULTS * period || return false
+    end
+    true
+end
+
+"""
+The first `x` from `i` on for which `differs(x)`, or that has no equation a period later; `known`
+holds what was found for this period, so that each `x` is looked at once."""
+function first_since(differs, known, i, period, n)
+    known[period] >= i && return known[period]
+    x = i
+    while x + period <= n && !differs(x)
+        x += 1
+    end
+    known[period] = x
 end
 
 """
