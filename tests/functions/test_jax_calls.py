@@ -60,6 +60,11 @@ def test_value_and_structure(arrays):
     assert hidden.dtype == value.dtype == arrays[0].dtype
 
 
+def assert_near(found, given):
+    # 1 - tanh² cancels, and XLA does not compile it alike within another function.
+    np.testing.assert_allclose(found, given, rtol=1e-5, atol=1e-6 * abs(given).max())
+
+
 def test_derivatives(arrays):
     rng = np.random.default_rng(6)
     f = call(loss, TEMPLATE, arrays)
@@ -76,14 +81,14 @@ def test_derivatives(arrays):
     y, ẏ = f.jvp(addresses(arrays), addresses(tangents))
     assert len(y) == 3
     for found, given in zip(values(ẏ), pushed, strict=True):
-        np.testing.assert_allclose(found, given, rtol=1e-5)
+        assert_near(found, given)
     copies = [x.copy() for x in arrays]
     y, pull = f.vjp(addresses(copies))
     for x in [*copies, *values(y)]:
         x[...] = 0  # the pullback has what it needs
     for _ in range(2):
         for found, given in zip(values(pull(addresses(cotangents))), expected, strict=True):
-            np.testing.assert_allclose(found, given, rtol=1e-5)
+            assert_near(found, given)
 
 
 def test_arguments_are_not_copied_and_results_are_new():
@@ -108,7 +113,7 @@ def test_as_a_program(arrays, tmp_path):
     f.save(tmp_path / "f.pybridge")
     program = pb.load(tmp_path / "f.pybridge")
     for found, given in zip(program.call(*arrays), values(f.value(addresses(arrays))), strict=True):
-        np.testing.assert_allclose(found, given, rtol=1e-5)
+        assert_near(found, given)
 
 
 def test_exceptions_are_the_functions():
