@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from ..case import Case
-from . import adbench, differences, indexed, mechanics, newton, scalar, scans, seed, training, unrolled
+from . import (
+    adbench,
+    batches,
+    differences,
+    indexed,
+    mechanics,
+    newton,
+    scalar,
+    scans,
+    seed,
+    training,
+    unrolled,
+)
 
 CASES: tuple[Case, ...] = (
     *seed.CASES,
@@ -11,6 +23,7 @@ CASES: tuple[Case, ...] = (
     *scans.CASES,
     *indexed.CASES,
     *mechanics.CASES,
+    *batches.CASES,
     *differences.CASES,
     *unrolled.CASES,
     *newton.CASES,

@@ -135,6 +135,12 @@ def test_seed_row_is_held_to_memory_and_to_jax_on_each_number_of_threads():
     }
 
 
+def test_gradients_of_a_batch_are_held_to_more_where_there_are_two_threads():
+    rows = made("many-lorenz-100", 1.0, 4.0), made("many-lorenz-100", 1.0, 4.0, threads=2)
+    found = [(line.required, line.met) for line in lines(Results(MACHINE, False, rows))]
+    assert found == [(3, True), (5, False)]
+
+
 def test_the_rival_is_jax_as_it_is_faster_as_it_comes_or_with_the_flag():
     plain, flagged = made("scan-60", 0.001, 0.04), made("scan-60", 0.002, 0.01)
     row = plain.with_better(flagged)

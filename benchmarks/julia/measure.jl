@@ -1,0 +1,55 @@
+# Gradients of traced Julia functions beside those written by hand, on the same data, in a table:
+#
+#     julia --project=julia benchmarks/julia/measure.jl [NAME…]
+
+using JaxprAD, Dates
+include("models.jl")
+
+"The least time of a call in seconds, of as many as fit into the time given."
+function least_seconds(f, x, seconds = 1.0)
+    least, until = Inf, time() + seconds
+    while time() < until
+        least = min(least, @elapsed f(x...))
+    end
+    least
+end
+
+"The value of a call, and how long it took."
+timed_call(f, x) = (start = time(); y = f(x...); (y, time() - start))
+
+furthest(a, b) = maximum(maximum(abs, u - v) / max(maximum(abs, v), 1e-300) for (u, v) in zip(a, b))
+
+function row(m::Model)
+    x = arguments(m, m.size)
+    gradient_of = jit((x...) -> gradient(m.f, x...))
+    given, first_traced = timed_call(gradient_of, x)
+    wanted, first_by_hand = timed_call(m.gradient, x)
+    error = furthest(given, wanted)
+    error < 1e-9 || throw(ErrorException("$(m.name): the gradients differ by $error"))
+    value = jit(m.f)
+    value(x...)
+    traced, by_hand = least_seconds(gradient_of, x), least_seconds(m.gradient, x)
+    (m.name, text(least_seconds(value, x)), text(least_seconds(m.f, x)), text(traced), text(by_hand),
+        string(round(traced / by_hand; sigdigits = 3)), text(first_traced), text(first_by_hand))
+end
+text(seconds) =
+    seconds < 1e-3 ? string(round(1e6seconds; sigdigits = 3), " µs") :
+    seconds < 1 ? string(round(1e3seconds; sigdigits = 3), " ms") :
+    string(round(seconds; sigdigits = 3), " s")
+
+const HEAD = ("model", "value", "plain Julia", "gradient", "by hand", "ratio", "first gradient",
+    "by hand")
+function main(names)
+    println(Dates.format(now(), "yyyy-mm-dd"), ", ", strip(Sys.cpu_info()[1].model), ", Julia ",
+        VERSION, ", one thread")
+    LinearAlgebra.BLAS.set_num_threads(1)
+    print_row(HEAD)
+    print_row(map(_ -> "---", HEAD))
+    for m in MODELS
+        isempty(names) || any(n -> occursin(n, m.name), names) || continue
+        print_row(row(m))
+    end
+end
+print_row(cells) = println("| ", join(cells, " | "), " |")
+
+main(ARGS)
