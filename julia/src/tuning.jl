@@ -25,7 +25,7 @@ const WORTH_ROLLING = 500
 const FEWEST_TRIPS = 8
 """
 Equations that are tried as the beginning of the second trip, so that the search stays linear. A
-loop in a loop over 100 elements of an array needs 200."""
+loop in a loop of n trips needs n or more."""
 const MOST_CANDIDATES = 256
 
 # ---- residuals (passes/rematerialize.jl, pack_loop_residuals.jl)

@@ -108,6 +108,24 @@ end
     @test jit(differences)(x) ≈ differences(x)
 end
 
+@testset "loops in loops, of up to 250 trips" begin
+    function sweeps(x, b)
+        x = copy(x)
+        for _ in 1:12, i in 2:length(x)-1
+            x[i] = (x[i-1] + x[i+1] + b[i]) / 2
+        end
+        sum(abs2, x)
+    end
+    r = MersenneTwister(4)
+    # The first sweep is a loop of its own where it is long, since it reads the array.
+    for (n, loops) in ((20, 1), (40, 1), (240, 2), (400, 1))
+        x, b = randn(r, n), randn(r, n)
+        t = trace(sweeps, x, b)
+        @test length(scans(t.program)) == loops
+        @test t(x, b) ≈ sweeps(x, b)
+    end
+end
+
 @testset "the work is linear in the Program, rolled or not" begin
     irregular(n) =
         JaxprAD.build("f",
