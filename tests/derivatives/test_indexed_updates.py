@@ -18,7 +18,7 @@ from indexed_programs import loop
 
 import pybridge as pb
 
-_COUNT = int(os.environ.get("PYBRIDGE_INDEXED_CASES", "24"))
+_COUNT = int(os.environ.get("PYBRIDGE_INDEXED_CASES", "12"))
 _FIRST = int(os.environ.get("PYBRIDGE_INDEXED_FIRST", "0"))
 
 pytestmark = pytest.mark.usefixtures("x64")
