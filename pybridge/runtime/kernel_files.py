@@ -23,7 +23,7 @@ import numpy as np
 from .. import cache, errors
 from ..ir.program import Program
 from . import julia
-from .julia import openblas
+from .julia import processor
 from .julia.ending import threads_ended
 from .keys import key
 from .linker import link, linker
@@ -312,7 +312,7 @@ def _blas(path: str) -> ctypes.CDLL:
     """Julia's BLAS, one thread at a time: XLA's threads split the work."""
     if not path:
         raise _Unusable("this Julia's BLAS is in no file")
-    with openblas.told_the_processor(julia.installation()):
+    with processor.told_to_openblas(julia.installation()):
         library = _library(Path(path))
     for name in ("openblas_set_num_threads64_", "openblas_set_num_threads"):
         if hasattr(library, name):

@@ -8,8 +8,8 @@ import os
 import platform
 
 from . import julia
-from .julia.openblas import processor_flags
 from .julia.probe import Installation
+from .julia.processor import processor_flags
 from .julia.source import Package, jaxprad
 
 

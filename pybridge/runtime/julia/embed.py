@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ...errors import JuliaUnusable
-from . import openblas, signals
+from . import processor, signals
 from .hosted import Hosted
 from .libjulia import LibJulia
 from .probe import Installation
@@ -32,10 +32,9 @@ def _start(julia: Installation) -> Hosted:
     # jl_init fixes the number of threads: say it, rather than leave it to a version's default
     threads = os.environ.get("JULIA_NUM_THREADS", "1")
     library = LibJulia(julia.libjulia)
-    with stdio_blocking(), signals.pythons_kept(), openblas.told_the_processor(julia):
-        library.initialise(
-            julia.bindir, julia.image, [f"--threads={threads}", "--handle-signals=yes", "--startup-file=no"]
-        )
+    with stdio_blocking(), signals.pythons_kept(), processor.told_to_openblas(julia):
+        options = [f"--threads={threads}", "--handle-signals=yes", "--startup-file=no"]
+        library.initialise(julia.bindir, julia.image, [*options, *processor.options(julia)])
     sys.meta_path.insert(0, _NoSecondHost(julia))
     return Hosted(library, signals.Guard.after_start(), library.finish)
 
