@@ -13,11 +13,12 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 _STRUCT = 512  # no platform's struct sigaction is larger
+_LOOK = 1e-4  # seconds
 PYTHONS = (
     signal.SIGINT,
     signal.SIGTERM,
@@ -53,15 +54,34 @@ class Action:
 
 @contextmanager
 def pythons_kept() -> Iterator[None]:
-    """Around Julia's start: what Python owned before, it owns after, on this thread's mask as well."""
+    """Around Julia's start: what Python owned before, it owns after, on this thread's mask as well.
+
+    Julia installs its actions some time before it is there, and a Ctrl-C that meets one is lost: so they are
+    put back as soon as they are seen, by a thread that looks every tenth of a millisecond.
+    """
     before = [Action.current(number) for number in PYTHONS]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    started = threading.Event()
+    keeper = threading.Thread(target=_keep, args=(before, started), name="pybridge-signals", daemon=True)
+    keeper.start()
     try:
         yield
     finally:
-        for action in before:
-            action.install()
+        started.set()
+        keeper.join()
+        _put_back(before)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _keep(actions: Sequence[Action], started: threading.Event) -> None:
+    while not started.wait(_LOOK):
+        _put_back(actions)
+
+
+def _put_back(actions: Sequence[Action]) -> None:
+    for action in actions:
+        if Action.current(action.signal) != action:
+            action.install()
 
 
 def give_back_to_python() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .processes import Python
 
 INTERRUPTED = """
@@ -53,13 +55,15 @@ def test_a_request_that_had_not_begun_to_look_is_cancelled_too(python: Python) -
     ).fine()
 
 
-def test_the_first_start_can_be_interrupted(python: Python, tmp_path) -> None:
+@pytest.mark.parametrize("after", [0.02, 0.08, 0.09, 0.1, 0.11, 0.12, 0.2])
+def test_the_first_start_can_be_interrupted(python: Python, tmp_path, after) -> None:
+    """At any time: some of these are while Julia has the signals to itself."""
     python.with_(JULIA_DEPOT_PATH=f"{tmp_path}:").run(
         INTERRUPTED
-        + """
+        + f"""
     from pybridge.runtime.julia import find
     find()  # so that the probing of Julia is over
-    assert interrupted(lambda: request("echo"), 0.1) < 0.5
+    assert interrupted(lambda: request("echo"), {after}) < 0.5
     assert request("echo", "next") == "next"
     """
     ).fine()
