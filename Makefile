@@ -56,6 +56,15 @@ endef
 		-e '.[dev,enzyme-jax]'
 	touch $@
 
+# Reports are looked at in a browser; where none can be had, those tests are skipped and say so.
+.venv/browser.stamp: | .venv/bin/python
+	@command -v chromium chromium-browser google-chrome >/dev/null || [ "$$(id -u)" != 0 ] \
+		|| ! command -v apt-get >/dev/null \
+		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -q --no-install-recommends chromium; } >/dev/null \
+		|| echo "there is no browser for the tests of reports"
+	@touch $@
+
 .venv/julia.stamp: .venv/python.stamp $(JULIA_SOURCES)
 	$(BIN)/pybridge setup --yes --no-image
 	touch $@
@@ -69,7 +78,7 @@ endef
 test: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
 test: lint
 	rm -rf $(PYBRIDGE_CACHE)
-	+$(MAKE) --jobs=3 --output-sync=target test-julia .venv/image.stamp $(OLDEST_VENV)
+	+$(MAKE) --jobs=3 --output-sync=target test-julia .venv/image.stamp .venv/browser.stamp $(OLDEST_VENV)
 	+$(MAKE) test-python
 	+$(MAKE) test-oldest
 

@@ -16,14 +16,19 @@ def plain(shown: Any) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
-def recorded(shown: Any) -> Console:
+def _recorded(shown: Any) -> Console:
     """A console that was given it, and can export it."""
     console = Console(record=True, file=io.StringIO(), width=WIDTH, force_terminal=True)
     console.print(shown)
     return console
 
 
+def spans(shown: Any) -> str:
+    """HTML to stand in a `pre`."""
+    return _recorded(shown).export_html(inline_styles=True, code_format="{code}")
+
+
 def notebook(shown: Any) -> str:
     """HTML to be shown in a notebook."""
-    form = '<pre style="white-space:pre;overflow-x:auto;font-family:monospace"><code>{code}</code></pre>'
-    return recorded(shown).export_html(inline_styles=True, code_format=form)
+    style = "white-space:pre;overflow-x:auto;font-family:monospace"
+    return f'<pre style="{style}"><code>{spans(shown)}</code></pre>'

@@ -172,7 +172,8 @@ def compare(
     arguments: Arguments = None,
     engines: Annotated[str | None, typer.Option(help="Names with commas between; all by default.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the numbers to this file.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write table and picture to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write it as a page to this file.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print it to be pasted.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
     rtol: Annotated[float | None, typer.Option(help="The relative error that is agreement.")] = None,
     order: Annotated[int, typer.Option(help="2 for second derivatives too.")] = 1,
@@ -212,7 +213,10 @@ def compare(
                 progress=progress,
                 **static,
             )
-        _output().print(result)
+        if markdown:
+            typer.echo(result.to_markdown())
+        else:
+            _output().print(result)
         _write((json, result.save_json), (html, result.to_html), (plot, result.plot))
         failed = [name for name in named or [] if not result[name].ran or result[name].failed]
         raise typer.Exit(0 if result.ok and not failed else 1)

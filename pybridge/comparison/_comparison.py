@@ -132,10 +132,18 @@ class Comparison(Saved):
         return json.dumps(finite(data), indent=2, allow_nan=False)
 
     def to_html(self, path: str | Path) -> None:
-        """One file with the table and the picture in it; it refers to nothing else."""
-        from ._html import html
+        """One file, which refers to nothing else: the table, the picture, the Program beside its VJP by
+        source line, and the environment; light or dark as the browser is.
+        """
+        from ._page._comparison_page import comparison_page
 
-        Path(path).write_text(html(self), encoding="utf-8")
+        Path(path).write_text(comparison_page(self), encoding="utf-8")
+
+    def to_markdown(self) -> str:
+        """To paste into an issue."""
+        from ._markdown import markdown
+
+        return markdown(self)
 
     def plot(self, path: str | Path) -> None:
         """Errors and times as a picture; the format follows the suffix (.png, .svg, .pdf).

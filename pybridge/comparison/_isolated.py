@@ -25,6 +25,7 @@ from . import _archive
 from ._measure import Measured, Stage, stages_of
 from ._nestings import NESTINGS
 from ._problem import Arrays, Problem
+from ._rows import Memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,8 @@ def _answer(folder: Path, asked: Sequence[Stage], end: str) -> Answer:
         missing = [s for s in asked if s not in told]
         failures[missing[0] if missing else "times"] = end
     first = next((told[s]["first_gradient"] for s in asked if s in told), None)
-    return Answer(Measured(results, failures, first), told.get("times", {}))
+    memory = Memory(**told["memory"]) if told.get("memory") else None
+    return Answer(Measured(results, failures, first, memory=memory), told.get("times", {}))
 
 
 def stages(failures: Mapping[str, str]) -> Iterator[str]:

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import jax
 
 from ..errors import ArgumentError
+from ._memory import Jitted, memory
 from ._nestings import NESTINGS, Nesting, hessian_product
 from ._problem import Arrays, Problem, widened
+from ._rows import Memory
 
 Stage = Literal["vjp", "value", "jvp"] | Nesting
 _STAGES: tuple[Stage, ...] = ("vjp", "value", "jvp")  # the gradient first, so that nothing is warm
@@ -27,12 +29,14 @@ class Measured:
     """results and failures (an exception's kind and first line): by stage. calls: what can be timed.
 
     The results of a nesting are Hv and Hw, with v the problem's tangents and w its others.
+    memory: of the VJP, where there is one.
     """
 
     results: Mapping[str, Arrays] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     first_gradient: float | None = None
     calls: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    memory: Memory | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,9 @@ def measure(
             failures[stage] = first_line(problem_found)
             calls.pop(stage, None)
         stage_done(stage, Measured(results, failures, first))
-    return Measured(results, failures, first, calls)
+    vjp = calls.get("vjp")
+    taken = memory(problem.flat(candidate.function), vjp) if isinstance(vjp, Jitted) else None
+    return Measured(results, failures, first, calls, taken)
 
 
 def _fitting(found: Arrays, like: Arrays) -> Arrays:
@@ -101,8 +107,7 @@ def thunk(stage: Stage, g: Callable, problem: Problem) -> Callable[[], tuple]:
         return lambda: tuple(y for v in (tangents, more) for y in product(point, others, cotangents, v))
     choices = {"value": (value, ()), "jvp": (jvp, (tangents,)), "vjp": (vjp, (cotangents,))}
     function, directions = choices[stage]
-    jitted = jax.jit(function)
-    return lambda: jitted(point, others, *directions)
+    return Jitted(jax.jit(function), (point, others, *directions))
 
 
 def is_absent(stage: str, reason: str) -> bool:

@@ -12,23 +12,39 @@ from ._rows import Error
 Wide = Sequence[np.ndarray]
 
 
-def error(found: Wide, expected: Wide) -> Error:
-    """NaN and infinity are data: where both have the same one there is no error."""
+def error(found: Wide, expected: Wide, units: Sequence[float] | None = None) -> Error:
+    """NaN and infinity are data: where both have the same one there is no error.
+
+    units: for each array an absolute error, in which the error is told too.
+    """
     if [a.shape for a in found] != [b.shape for b in expected]:
         return Error(math.inf, math.inf)
     absolute = relative = 0.0
     misplaced = nonfinite = 0
-    for mine, theirs in zip(found, expected, strict=True):
+    in_units = None if units is None else 0.0
+    for i, (mine, theirs) in enumerate(zip(found, expected, strict=True)):
         finite = np.isfinite(mine) & np.isfinite(theirs)
         with np.errstate(invalid="ignore"):
             alike = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
         misplaced += int(np.sum(~finite & ~alike))
         nonfinite += int(np.sum(~np.isfinite(mine)))
-        expected_finite = np.where(finite, theirs, 0)
-        difference = _largest(np.abs(np.where(finite, mine, 0) - expected_finite))
+        difference = largest_difference(mine, theirs)
         absolute = max(absolute, difference)
-        relative = max(relative, ratio(difference, _largest(np.abs(expected_finite))))
-    return Error(absolute, relative, misplaced, nonfinite)
+        relative = max(relative, ratio(difference, _largest(np.abs(np.where(finite, theirs, 0)))))
+        if units is not None:
+            in_units = max(in_units or 0.0, ratio(difference, units[i]))
+    return Error(absolute, relative, misplaced, nonfinite, in_units)
+
+
+def largest_difference(mine: np.ndarray, theirs: np.ndarray) -> float:
+    """Of elements that are finite in both."""
+    finite = np.isfinite(mine) & np.isfinite(theirs)
+    return _largest(np.abs(np.where(finite, mine, 0) - np.where(finite, theirs, 0)))
+
+
+def largest_finite(values: np.ndarray) -> float:
+    """The largest magnitude of an element that is finite."""
+    return _largest(np.abs(np.where(np.isfinite(values), values, 0)))
 
 
 def ratio(difference: float, scale: float) -> float:

@@ -37,14 +37,14 @@ def figure(comparison: Comparison) -> Figure:
     result = Figure(figsize=(10, 3.6), layout="constrained")
     FigureCanvasAgg(result)
     errors, times = result.subplots(1, 2)
-    stages = ["value", "jvp", "vjp", *(["HVP"] if comparison.reference.second else [])]
+    stages = ["value", "JVP", "VJP", *(["HVP"] if comparison.reference.second else [])]
     _bars(errors, rows, {name: [_relative(row, name) for row in rows] for name in stages})
     errors.axhline(comparison.epsilon, color="grey", linestyle="--", linewidth=1, label="unit roundoff")
     errors.set(yscale="log", ylabel="largest relative error", title="errors against float64")
-    errors.legend(fontsize="small")
+    _legend(errors)
     _bars(times, rows, _times(rows))
     times.set(yscale="log", ylabel="seconds", title="times")
-    times.legend(fontsize="small")
+    _legend(times)
     result.suptitle(f"{comparison.function}({comparison.arguments})")
     absent = [row.engine for row in comparison.rows if not row.ran]
     if absent:
@@ -60,11 +60,23 @@ def _bars(axes: Axes, rows: list[Row], groups: dict[str, list[float | None]]) ->
     axes.set_xticks(range(len(rows)), [row.engine for row in rows])
 
 
+def _legend(axes: Axes) -> None:
+    """Under the axes, where it hides nothing."""
+    axes.legend(
+        fontsize="small",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.1),
+        ncols=5,
+        frameon=False,
+        columnspacing=1,
+    )
+
+
 def _relative(row: Row, stage: str) -> float | None:
     if stage == "HVP":
         found = [e.relative for e in row.second.errors.values()] if row.second else []
         return max([_SMALLEST, *found]) if found else None
-    error = getattr(row, stage)
+    error = {"value": row.value, "JVP": row.jvp, "VJP": row.vjp}[stage]
     return None if error is None else max(error.relative, _SMALLEST)
 
 

@@ -91,6 +91,10 @@ class Problem:
         shapes = jax.eval_shape(self.f, *jax.tree.unflatten(self.tree, self.leaves))
         return ["result" + keystr(path) for path, y in tree_flatten_with_path(shapes)[0] if is_inexact(y)]
 
+    def leaf_names(self, stage: str) -> list[str]:
+        """What a stage has results for: a VJP for the arguments, value and JVP for the results."""
+        return self.argument_names if stage == "vjp" else self.result_names
+
 
 def problem(f: Callable, args: tuple, seed: int) -> Problem:
     """Raises ArgumentError for arguments that are not arrays, NotDifferentiable where nothing is a float."""

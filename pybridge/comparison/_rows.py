@@ -20,12 +20,14 @@ class Error:
     relative: for each array the largest difference over the largest magnitude; the worst array counts.
     misplaced: elements that are NaN or infinite here or in the reference, but not alike in both.
     nonfinite: elements that are NaN or infinite here.
+    units: of the condition times the unit roundoff; the worst array counts. None where it is not known.
     """
 
     absolute: float
     relative: float
     misplaced: int = 0
     nonfinite: int = 0
+    units: float | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,19 @@ class Times:
     value_ratio: float | None
     vjp: float | None
     vjp_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Of a gradient, in bytes. None where it could not be found out.
+
+    residuals: the arrays that `jax.vjp` keeps between the forward and the backward pass, such arguments as
+        the backward pass needs included.
+    vjp: results and temporary buffers of the compiled VJP, a native kernel's workspace included.
+    """
+
+    residuals: int | None
+    vjp: int | None
 
 
 @dataclass(frozen=True)
@@ -103,6 +118,7 @@ class Row:
     taylor_jvp, taylor_vjp: the same test of the JVP, and of <u, f(x + hv)> with the VJP.
     equations: in the derivative Program, or in the jaxpr of JAX's VJP, nested ones included.
     first_gradient: seconds from the function to its first VJP: tracing, deriving, compiling, running.
+    memory: None where there is no gradient.
     isolated: measured in a process of its own.
     """
 
@@ -118,6 +134,7 @@ class Row:
     equations: int | None = None
     first_gradient: float | None = None
     times: Times | None = None
+    memory: Memory | None = None
     isolated: bool = False
     disagreements: tuple[str, ...] = ()
     rounded: tuple[str, ...] = ()
@@ -140,6 +157,8 @@ class Reference:
     derivative: whether it is the derivative of the value, by difference quotients: what no engine can mend,
         since all take the user's rules.
     by_operation: each operation is compiled for itself, since XLA makes something else of the whole.
+    condition: of value, JVP and VJP, by leaf: how much random relative changes of the inputs are magnified,
+        at least 1.
     """
 
     precision: str
@@ -150,6 +169,7 @@ class Reference:
     notes: tuple[str, ...] = ()
     derivative: Verdict = "unclear"
     by_operation: bool = False
+    condition: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     second: SecondReference | None = None
 
 

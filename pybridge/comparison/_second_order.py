@@ -15,6 +15,7 @@ import numpy as np
 
 from ..engines import ENGINES
 from . import _numbers
+from ._condition import sensitivities
 from ._evaluation import moved
 from ._measure import Measured, first_line, is_absent
 from ._nestings import NESTINGS, Nesting
@@ -46,7 +47,7 @@ class SecondOrder:
             return row
         found, failures = dict(self._products(row.engine)), self.measured[row.engine].failures
         failed = any(n in failures and n in self.own and not is_absent(n, failures[n]) for n in NESTINGS)
-        errors = {n: _numbers.error(hv, self._hv) for n, (hv, _) in found.items() if self._hv}
+        errors = {n: _numbers.error(hv, self._hv, self._units) for n, (hv, _) in found.items() if self._hv}
         by_leaf = {n: dict(self._by_leaf(hv)) for n, (hv, _) in found.items() if self._hv}
         sides = [s for pair in found.values() if (s := self._symmetry(*pair)) is not None]
         second = Second(errors, max(sides, default=None), self._orders.get(row.engine))
@@ -64,31 +65,41 @@ class SecondOrder:
         if isinstance(products, str):
             note = f"JAX has no second derivative of the function: {products}"
             return SecondReference(None, None, None, note=note)
-        central = self._central(products[0])
+        central = self._central(products[1])
         return SecondReference(
-            self._symmetry(*products), central, self._orders.get(""), self._verdict(products[0])
+            self._symmetry(*products[1:]), central, self._orders.get(""), self._verdict(products[1])
         )
 
     @cached_property
-    def _reference(self) -> tuple[Arrays, Arrays] | str:
-        """Hv and Hw by the first of the nestings that JAX has, or why it has none."""
-        why = ""
+    def _reference(self) -> tuple[Nesting, Arrays, Arrays] | str:
+        """The first of the nestings that JAX has, with Hv and Hw; or why it has none."""
+        task, run, why = self.task, self.exact.run, ""
         for nesting in NESTINGS:
             try:
-                return self._exactly(nesting, self.task.tangents), self._exactly(
-                    nesting, self.task.other_tangents
+                hv, hw = (
+                    run.hessian_product(nesting, run.point, task.cotangents, v)
+                    for v in (task.tangents, task.other_tangents)
                 )
+                return nesting, hv, hw
             except Exception as reason:
                 why = why or first_line(reason)
         return why
 
-    def _exactly(self, nesting: Nesting, tangents: Arrays) -> Arrays:
-        run = self.exact.run
-        return run.hessian_product(nesting, run.point, self.task.cotangents, tangents)
-
     @property
     def _hv(self) -> Arrays | None:
-        return None if isinstance(self._reference, str) else self._reference[0]
+        return None if isinstance(self._reference, str) else self._reference[1]
+
+    @cached_property
+    def _units(self) -> list[float]:
+        """As `Condition.units` of Hv."""
+        if isinstance(self._reference, str):
+            return []
+        (nesting, hv, _), task = self._reference, self.task
+
+        def product(point: Sequence[np.ndarray]) -> Arrays:
+            return self.exact.run.hessian_product(nesting, point, task.cotangents, task.tangents)
+
+        return [size * task.epsilon for size in sensitivities(product, self.exact, hv)]
 
     def _products(self, name: str) -> Iterator[tuple[str, tuple[Arrays, Arrays]]]:
         """By nesting, Hv and Hw."""
@@ -98,8 +109,9 @@ class SecondOrder:
                 yield nesting, (results[nesting][:count], results[nesting][count:])
 
     def _by_leaf(self, hv: Arrays) -> Iterator[tuple[str, Error]]:
-        for name, mine, theirs in zip(self.task.argument_names, hv, self._hv or (), strict=True):
-            yield name, _numbers.error([mine], [theirs])
+        expected = self._hv or ()
+        for name, mine, theirs, unit in zip(self.task.argument_names, hv, expected, self._units, strict=True):
+            yield name, _numbers.error([mine], [theirs], [unit])
 
     def _symmetry(self, hv: Arrays, hw: Arrays) -> float | None:
         v, w = ([widened(x) for x in group] for group in (self.task.tangents, self.task.other_tangents))

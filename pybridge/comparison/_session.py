@@ -11,6 +11,7 @@ import numpy as np
 from ..engines import ENGINES
 from ..frontend.tracing import trace
 from . import _numbers
+from ._condition import Condition
 from ._counting import jax_equations
 from ._engines import BASELINE, CAN_END_THE_PROCESS, candidate
 from ._isolated import measure_elsewhere, stages
@@ -37,6 +38,9 @@ class Session:
     measured: dict[str, Measured] = field(default_factory=dict)
     settled: bool = False
     order: int = 1
+
+    def __post_init__(self) -> None:
+        self.condition = Condition(self.problem, self.exact)
 
     def run(self, name: str, isolate: bool | None, timeout: float) -> None:
         reason = _unavailable(name)
@@ -79,7 +83,8 @@ class Session:
         found, exact = measured.results, self.exact
         expected = {"value": exact.value, "jvp": exact.jvp, "vjp": exact.vjp}
         pairs = {s: (found[s], wanted) for s, wanted in expected.items() if s in found and wanted is not None}
-        errors = {stage: _numbers.error(*pair) for stage, pair in pairs.items()}
+        units = {stage: self.condition.units(stage) for stage in pairs}
+        errors = {stage: _numbers.error(*pair, units[stage]) for stage, pair in pairs.items()}
         failed = any(
             expected.get(s, ()) is not None and not is_absent(s, r)
             for s, r in measured.failures.items()
@@ -91,19 +96,23 @@ class Session:
             "failed" if failed else "agrees",
             tuple(stages(measured.failures)),
             failed=failed,
-            leaves={stage: dict(self._by_leaf(stage, *pair)) for stage, pair in pairs.items()},
+            leaves={s: dict(self._by_leaf(s, *pair, units[s])) for s, pair in pairs.items()},
             value=errors.get("value"),
             jvp=errors.get("jvp"),
             vjp=errors.get("vjp"),
             adjoint=_adjoint(self.problem, found.get("jvp"), found.get("vjp")),
             equations=equations,
             first_gradient=measured.first_gradient,
+            memory=measured.memory,
         )
 
-    def _by_leaf(self, stage: str, found: Sequence, expected: Sequence) -> Iterator[tuple[str, Error]]:
-        names = self.problem.argument_names if stage == "vjp" else self.problem.result_names
-        for name, mine, theirs in zip(names, found, expected, strict=True):
-            yield name, _numbers.error([mine], [theirs])
+    def _by_leaf(
+        self, stage: str, found: Sequence, expected: Sequence, units: Sequence[float]
+    ) -> Iterator[tuple[str, Error]]:
+        for name, mine, theirs, unit in zip(
+            self.problem.leaf_names(stage), found, expected, units, strict=True
+        ):
+            yield name, _numbers.error([mine], [theirs], [unit])
 
     def time(self) -> None:
         """All engines of this process in turns; a stage that somebody lacks is timed for the others."""
@@ -138,6 +147,7 @@ class Session:
         if apart is None:
             return
         self.exact, self.settled = apart, True
+        self.condition = Condition(self.problem, apart)
         for name, measured in self.measured.items():
             old = self.rows[name]
             self.take(name, measured, old.equations)
@@ -154,6 +164,7 @@ class Session:
             self.exact.notes,
             self._derivative(),
             self.settled,
+            self.condition.by_leaf(),
         )
         rows: Sequence[Row] = [
             replace(

@@ -24,6 +24,9 @@ class Shown:
 class Saved(Shown):
     """One that is also written to files."""
 
+    function: str
+    arguments: str
+
     def to_json(self) -> str:
         raise NotImplementedError
 
@@ -31,10 +34,13 @@ class Saved(Shown):
         Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
 
     def to_html(self, path: str | Path) -> None:
-        """A page of its own, as the terminal shows it."""
-        from ..api.rendering import recorded
+        """One file, which refers to nothing else."""
+        from ..api.rendering import spans
+        from ._machine import machine
+        from ._page._rendering import terminal_page
 
-        Path(path).write_text(recorded(self).export_html(), encoding="utf-8")
+        title = f"{self.function}({self.arguments})"
+        Path(path).write_text(terminal_page(title, spans(self), machine()), encoding="utf-8")
 
 
 def finite(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import jax
@@ -29,6 +30,7 @@ def main(folder: Path) -> None:
         (folder / f"{stage}.json").write_text(json.dumps(told))
 
     measured = measure(candidate(job["engine"], problem.f), problem, leave, job["order"])
+    (folder / "memory.json").write_text(json.dumps(measured.memory and asdict(measured.memory)))
     baseline = measure(Candidate("jax", problem.f), problem)
     both = [s for s in ("value", "vjp") if job["rounds"] and s in measured.calls and s in baseline.calls]
     times = {}

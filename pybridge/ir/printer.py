@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .numerals import format_float
@@ -60,6 +61,13 @@ def format_body(program: Program) -> str:
     """The canonical text of the content alone: no version, name or sources."""
     lines: list[str] = []
     _body(program, "", "", "", lines, sources=False)
+    return "\n".join(lines)
+
+
+def format_equation(eq: Equation) -> str:
+    """One equation as it stands in the canonical text, its own source left out, those of its bodies kept."""
+    lines: list[str] = []
+    _equation(replace(eq, source=""), "", lines, sources=True)
     return "\n".join(lines)
 
 

@@ -164,6 +164,40 @@ def test_an_rtol_that_is_given_is_no_more_than_that():
     assert not usual.agrees(rtol=1e-2)
 
 
+def test_errors_in_units_of_the_condition():
+    result = quick(lambda x, n: (x**10, n * 2.0), np.float32(1.7), np.ones(2, np.float32), order=2)
+    found = result.reference.condition
+    assert found["value"] == pytest.approx({"result[0]": 10, "result[1]": 1}, rel=1e-6)
+    assert found["jvp"] == pytest.approx({"result[0]": 9, "result[1]": 1}, rel=1e-6)
+    assert found["vjp"] == pytest.approx({"x": 9, "n": 1}, rel=1e-6)
+    row = result["jax"]
+    value = row.leaves["value"]["result[0]"]
+    assert value.units == pytest.approx(value.relative / (10 * result.epsilon), rel=1e-6)
+    by_x = row.leaves["forward over reverse"]["x"]
+    assert by_x.units == pytest.approx(by_x.relative / (8 * result.epsilon), rel=1e-6)
+    assert "κε" in str(result)
+
+
+def test_what_loses_digits_stands_out_in_units_of_the_condition():
+    right, cancelling = quick(seed, X, A), quick(lambda x: (1.0 + 1e-3 * x) - 1.0, X)
+    assert right["transpose"].value.units < 5 and right["transpose"].vjp.units < 5
+    assert cancelling["transpose"].value.units > 100 and cancelling["transpose"].vjp.units < 5
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_the_memory_of_a_gradient(isolate):
+    result = quick(lambda x: jnp.sin(x).sum(), np.ones(1000, np.float32), isolate=isolate)
+    for row in result.rows:
+        assert row.memory.residuals == 4000 and 4000 <= row.memory.vjp < 13000
+    assert json.loads(result.to_json())["rows"][0]["memory"]["residuals"] == 4000
+    assert "4 kB" in str(result)
+
+
+def test_a_function_without_a_gradient_has_no_memory_of_one():
+    found = quick(lambda x: jax.lax.while_loop(lambda s: jnp.sum(s) < 10, lambda s: 1.5 * s, x), jnp.abs(X))
+    assert found["jax"].memory is None
+
+
 def test_json_holds_every_number(tmp_path):
     result = quick(jnp.sqrt, np.array([0.0, 1.0], np.float32))
     result.save_json(tmp_path / "c.json")

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .._shown import Saved, finite
@@ -51,10 +52,22 @@ class NonFinite:
     way_out: str
     cause: NonFinite | None = None
 
+    @property
+    def where(self) -> str:
+        """The line, the trips and the branches, as far as there are any."""
+        return ", ".join(filter(None, (self.source, *self.place)))
+
+    @property
+    def causes(self) -> Iterator[NonFinite]:
+        """What it was made of, and what that was made of, to the first."""
+        cause = self.cause
+        while cause is not None:
+            yield cause
+            cause = cause.cause
+
     def __str__(self) -> str:
         what = "NaN" if self.kind == "nan" else "infinity"
-        where = ", ".join(filter(None, (self.source, *self.place))) or "no line"
-        return f"{what} in the {self.stage}: {self.op or self.equation} at {where}"
+        return f"{what} in the {self.stage}: {self.op or self.equation} at {self.where or 'no line'}"
 
 
 @dataclass(frozen=True)
@@ -161,6 +174,12 @@ class Blame(Saved):
         """Everything, as one JSON object; what is not finite as text."""
         return json.dumps(finite({**dataclasses.asdict(self), "ok": self.ok}), indent=1)
 
+    def to_html(self, path: str | Path) -> None:
+        """One file, which refers to nothing else: what is blamed, and the source lines coloured by it."""
+        from .._page._blame_page import blame_page
+
+        Path(path).write_text(blame_page(self), encoding="utf-8")
+
     def to_markdown(self) -> str:
         """To paste into an issue."""
         return "\n".join(_markdown(self))
@@ -170,10 +189,7 @@ def _markdown(blame: Blame) -> Iterator[str]:
     yield f"**blame of `{blame.function}({blame.arguments})`**: {blame._summary()}"
     for found in blame.nonfinite:
         yield from ("", f"- {found}, of {found.result}; way out: {found.way_out}")
-        cause = found.cause
-        while cause is not None:
-            yield f"  - from {cause}: {cause.way_out}"
-            cause = cause.cause
+        yield from (f"  - from {cause}: {cause.way_out}" for cause in found.causes)
     if blame.rounding is not None and blame.rounding.charges:
         yield from ("", "| line | equation | trip | error | condition |", "|---|---|---|---|---|")
         for c in blame.rounding.charges[:10]:

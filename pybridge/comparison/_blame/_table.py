@@ -32,18 +32,16 @@ def _nonfinite(found: NonFinite) -> Iterator[Table | Text]:
     what = "NaN" if found.kind == "nan" else "An infinity"
     yield Text.assemble((f"{what} in the {found.stage}", "bold red"), f", {found.result}:")
     yield from _born(found)
-    cause = found.cause
-    while cause is not None:
+    for cause in found.causes:
         yield Text(f"  Its {'NaN' if cause.kind == 'nan' else 'infinity'} is from")
         yield from _born(cause)
-        cause = cause.cause
     yield Text.assemble("  ", ("Way out: ", "bold"), found.way_out, ".")
 
 
 def _born(found: NonFinite) -> Iterator[Text]:
-    where = ", ".join(filter(None, (found.source, *found.place)))
+    where = f"  # {found.where}" if found.where else ""
     element = f", element {list(found.index)}" if found.index else ""
-    yield Text(f"    {found.equation}" + (f"  # {where}" if where else "") + element)
+    yield Text(f"    {found.equation}{where}{element}")
     for operand in found.operands:
         name = operand.name if operand.name.startswith("%") else "number"
         yield Text(f"      {name} = {operand.value}", style="dim")

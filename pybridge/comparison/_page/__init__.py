@@ -1,0 +1,1 @@
+"""Reports as pages: one HTML file each, light and dark, which refers to nothing outside it."""
