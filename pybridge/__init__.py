@@ -42,6 +42,8 @@ if TYPE_CHECKING:
         UnsupportedJax,
         UnsupportedPrimitive,
     )
+    from .foreign.casadi import casadi_function
+    from .foreign.pytorch import torch_function
     from .frontend.tracing import trace
     from .functions import JuliaFunction, julia_function
     from .ir.program import Program
@@ -83,6 +85,7 @@ __all__ = [
     "UnsupportedPrimitive",
     "blame",
     "bridge",
+    "casadi_function",
     "check",
     "compare",
     "compile_library",
@@ -93,6 +96,7 @@ __all__ = [
     "mixed",
     "parse",
     "save",
+    "torch_function",
     "trace",
 ]
 
@@ -110,6 +114,8 @@ _PLACES = {
     "compare": "comparison",
     "Mixed": "comparison",
     "mixed": "comparison",
+    "casadi_function": "foreign.casadi",
+    "torch_function": "foreign.pytorch",
     "trace": "frontend.tracing",
     "JuliaFunction": "functions",
     "julia_function": "functions",

@@ -1,0 +1,1 @@
+"""Functions of other systems as JAX functions with the derivatives that those systems make of them."""
