@@ -83,8 +83,9 @@ test: lint
 	+$(MAKE) test-oldest
 
 test-julia: .venv/julia.stamp
-	julia="$$($(BIN)/python -c 'from pybridge.runtime import julia; print(julia.find().require().executable)')"; \
-	seq $(JOBS) | xargs -P $(JOBS) -I{} "$$julia" --startup-file=no julia/test/runtests.jl --part {}/$(JOBS)
+	julia="$$($(BIN)/python -c 'from pybridge.runtime.julia import find, processor; julia = find().require(); \
+		print(julia.executable, *processor.options(julia))')"; \
+	seq $(JOBS) | xargs -P $(JOBS) -I{} $$julia --startup-file=no julia/test/runtests.jl --part {}/$(JOBS)
 
 test-python: .venv/image.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
