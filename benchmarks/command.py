@@ -18,7 +18,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 _WIDTH = 190  # where the output is no terminal
 
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()

@@ -31,23 +31,26 @@ app = typer.Typer(
     ),
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,  # without frames, the options of each command fit a screen
     pretty_exceptions_enable=False,
 )
 
 _SILENCE = 10.0  # seconds between lines about what is being done, where the output is no terminal
 _WIDTH = 118  # of tables where the output is no terminal
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-_NUMBERS_TOO = {"ignore_unknown_options": True}  # -2 is an argument
+_ON_A_FUNCTION: dict[str, Any] = {
+    "context_settings": {"ignore_unknown_options": True},  # -2 is an argument
+    "epilog": "`pybridge --help` says what FUNCTION and ARGUMENTS are.",
+}
 
-Function = Annotated[str, typer.Argument(metavar="FUNCTION", show_default=False)]
-Arguments = Annotated[list[str] | None, typer.Argument(metavar="[ARGUMENTS]...", show_default=False)]
+Function = Annotated[str, typer.Argument(metavar="FUNCTION", hidden=True)]
+Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", hidden=True)]
 Seed = Annotated[int, typer.Option(help="Of the random numbers.")]
 StaticArgnums = Annotated[
-    str | None,
-    typer.Option("--static-argnums", help="Positions, with commas between, of arguments that are no arrays."),
+    str | None, typer.Option("--static-argnums", help="Arguments that are no arrays: 1,-1.")
 ]
 StaticArgnames = Annotated[
-    str | None, typer.Option("--static-argnames", help="Names, with commas between, of such arguments.")
+    str | None, typer.Option("--static-argnames", help="Such arguments by name: n,mode.")
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -135,9 +138,9 @@ def cache(
         typer.echo(f"{store.place}: {usage.entries} entries, {usage.megabytes}")
 
 
-@app.command(context_settings=_NUMBERS_TOO)
+@app.command(**_ON_A_FUNCTION)
 def show(
-    function: Annotated[str, typer.Argument(metavar="FUNCTION|ARCHIVE", show_default=False)],
+    function: Annotated[str, typer.Argument(metavar="FUNCTION|ARCHIVE", hidden=True)],
     arguments: Arguments = None,
     derivative: Annotated[Derivative | None, typer.Option(help="Of this, not of the function.")] = None,
     optimize: Annotated[bool, typer.Option("--optimize", help="With fewer equations.")] = False,
@@ -166,7 +169,7 @@ def show(
                 typer.echo(f"# {execution(shown)}")
 
 
-@app.command(context_settings=_NUMBERS_TOO)
+@app.command(**_ON_A_FUNCTION)
 def compare(
     function: Function,
     arguments: Arguments = None,
@@ -178,7 +181,7 @@ def compare(
     rtol: Annotated[float | None, typer.Option(help="The relative error that is agreement.")] = None,
     order: Annotated[int, typer.Option(help="2 for second derivatives too.")] = 1,
     repeats: Annotated[int, typer.Option(help="Rounds of timing; 0 for none.")] = 10,
-    timeout: Annotated[float, typer.Option(help="Seconds for an engine with a process of its own.")] = 600.0,
+    timeout: Annotated[float, typer.Option(help="Seconds for an engine apart.")] = 600.0,
     static_argnums: StaticArgnums = None,
     static_argnames: StaticArgnames = None,
     seed: Seed = 0,
@@ -222,7 +225,7 @@ def compare(
         raise typer.Exit(0 if result.ok and not failed else 1)
 
 
-@app.command(context_settings=_NUMBERS_TOO)
+@app.command(**_ON_A_FUNCTION)
 def check(
     function: Function,
     arguments: Arguments = None,
@@ -278,7 +281,7 @@ def fuzz(
         raise typer.Exit(1 if campaign.findings else 0)
 
 
-@app.command(context_settings=_NUMBERS_TOO)
+@app.command(**_ON_A_FUNCTION)
 def blame(
     function: Function,
     arguments: Arguments = None,
@@ -309,7 +312,7 @@ def blame(
         raise typer.Exit(0 if found.ok else 1)
 
 
-@app.command(context_settings=_NUMBERS_TOO)
+@app.command(**_ON_A_FUNCTION)
 def mixed(
     function: Function,
     error: Annotated[float, typer.Option(help="The relative error that results may have.")],
@@ -342,7 +345,7 @@ def mixed(
         _write((json, made.report.save_json), (html, made.report.to_html))
 
 
-@app.command(context_settings=_NUMBERS_TOO)
+@app.command(**_ON_A_FUNCTION)
 def export(
     function: Function,
     output: Annotated[
@@ -350,27 +353,23 @@ def export(
     ] = None,
     arguments: Arguments = None,
     platforms: Annotated[str, typer.Option(help="Names with commas between.")] = "cpu,cuda,tpu",
-    linear_algebra: Annotated[
-        str, typer.Option(help='"portable", or "platform" for calls of LAPACK and cuSOLVER.')
-    ] = "portable",
+    linear_algebra: Annotated[str, typer.Option(help='"platform": by LAPACK, cuSOLVER.')] = "portable",
     vjp: Annotated[bool, typer.Option("--vjp", help="Its VJP: arguments, then cotangents.")] = False,
-    vjp_order: Annotated[int, typer.Option(help="Orders of derivatives to keep in the file.")] = 0,
+    vjp_order: Annotated[int, typer.Option(help="Orders of derivatives to keep.")] = 0,
     library: Annotated[
         str | None, typer.Option(metavar="NAME", help="Write libNAME.so, NAME.h and NAME.json for C.")
     ] = None,
-    functions: Annotated[
-        str, typer.Option(help="What the library has: value,value_and_grad,hvp …")
-    ] = "value",
+    functions: Annotated[str, typer.Option(help="In the library: value,hvp …")] = "value",
     argnums: Annotated[str | None, typer.Option(help="Arguments of the library's derivatives.")] = None,
-    processor: Annotated[str, typer.Option(help="What the library is for, such as x86-64-v3.")] = "native",
+    processor: Annotated[str, typer.Option(help="Of the library: x86-64-v3 …")] = "native",
     static_argnums: StaticArgnums = None,
     static_argnames: StaticArgnames = None,
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """Write a function as StableHLO for `jax.export.deserialize`, or with `--library` as a library for C.
+    """Write a function as StableHLO, for `jax.export`, or with --library for C.
 
-    Neither needs pybridge or Julia.
+    What is written needs neither pybridge nor Julia.
     """
     with (
         _errors(debug),

@@ -316,6 +316,18 @@ def test_bounds_files_and_numbers(tmp_path):
     assert argument("3", rng) == 3 and argument("-1.5", rng) == -1.5
 
 
+COMMANDS = [command.callback.__name__ for command in app.registered_commands]
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS)], ids=["pybridge", *COMMANDS])
+def test_help_fits_a_screen(words, monkeypatch, capfd):
+    monkeypatch.setenv("COLUMNS", "80")
+    done = CliRunner().invoke(app, [*words, "--help"], terminal_width=80)
+    lines = (done.output + capfd.readouterr().out).splitlines()  # bench is a process of its own
+    assert done.exit_code == 0 and any("--help" in line for line in lines)
+    assert len(lines) <= (24 if words else 30) and max(map(len, lines)) <= 80
+
+
 def test_bench_is_for_a_checkout(tmp_path, monkeypatch, capfd):
     assert CliRunner().invoke(app, ["bench", "--list"]).exit_code == 0
     assert "scan-60" in capfd.readouterr().out
