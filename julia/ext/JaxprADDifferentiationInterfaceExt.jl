@@ -16,6 +16,8 @@ Base.show(io::IO, ::Backend) = print(io, "AutoJaxprAD()")
 ADTypes.mode(::Backend) = ForwardOrReverseMode()
 DI.check_available(::Backend) = true
 
+include("function_backends.jl")
+
 # ---- operators, as functions to compile
 
 "A function of DifferentiationInterface's, with the contexts that it is called with."

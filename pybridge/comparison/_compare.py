@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..engines import ENGINES
-from ..errors import UnknownOption
+from ..errors import PyBridgeError, UnknownOption
 from ..frontend.static_arguments import Argnames, Argnums, static_arguments
+from ..functions import JuliaFunction, backends
 from ._comparison import Comparison
 from ._engines import BASELINE
 from ._machine import machine
@@ -36,7 +37,8 @@ def compare(
 
     args: pytrees of arrays and numbers; integers among them are passed on but not differentiated.
     engines: names; all by default. `jax` is always among them, because the others are measured against it.
-    candidates: more implementations of `f` by name, with derivatives of their own: a custom_vjp, say.
+    candidates: more implementations of `f` by name, with derivatives of their own: a custom_vjp, say. Of a
+        Julia function they are by default those by each backend of ADTypes that Julia has packages for.
     seed: of the random tangents and cotangents.
     repeats, budget: rounds of timing, 0 for none, and about how many seconds they may take for a stage.
     isolate: which engines run in a process of their own: those known to be able to end it (default), all
@@ -54,7 +56,9 @@ def compare(
     """
     if order not in (1, 2):
         raise UnknownOption(f"order is 1 or 2, not {order!r}")
-    names = _names(engines, candidates or {})
+    if candidates is None:
+        candidates = _by_backends(f) if engines is None else {}
+    names = _names(engines, candidates)
     args, _, fixed = static_arguments(f, static_argnums, static_argnames).split(args, {})
     task = checked_problem(fixed.into(plain_function(f)), args, seed)
     progress("reference in float64")
@@ -62,7 +66,7 @@ def compare(
     for name in names:
         progress(f"engine {name}")
         session.run(name, isolate, timeout)
-    for name, g in (candidates or {}).items():
+    for name, g in candidates.items():
         progress(f"candidate {name}")
         session.try_candidate(name, fixed.into(g))
     session.settle()
@@ -80,9 +84,19 @@ def compare(
         machine=machine(),
         rtol=rtol,
         problem=task,
-        candidates={name: fixed.into(g) for name, g in (candidates or {}).items()},
+        candidates={name: fixed.into(g) for name, g in candidates.items()},
         vjp=session.exact.vjp,
     )
+
+
+def _by_backends(f: Callable) -> dict[str, Callable]:
+    """A Julia function by each backend of ADTypes that its Julia has."""
+    if not isinstance(f, JuliaFunction):
+        return {}
+    try:
+        return {code: f.by(code) for code in backends()}
+    except PyBridgeError:  # no Julia: which each row says by itself
+        return {}
 
 
 def _names(engines: Iterable[str] | None, candidates: Mapping[str, Callable]) -> list[str]:

@@ -1,5 +1,5 @@
 """Julia functions as JAX functions."""
 
-from .api import JuliaFunction, julia_function
+from .api import JuliaFunction, backends, julia_function
 
-__all__ = ["JuliaFunction", "julia_function"]
+__all__ = ["JuliaFunction", "backends", "julia_function"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import jax
@@ -24,13 +25,15 @@ from .traced import Traced, traced
 
 Result = Any | Callable[..., Any] | None
 
+_BACKEND = re.compile(r"Auto\w+\(.*\)", re.DOTALL)
+
 
 def julia_function(
     function: Any,
     *,
     source: str | os.PathLike[str] | None = None,
     result: Result = None,
-    engine: Literal["enzyme", "transpose"] = "enzyme",
+    engine: str = "enzyme",
     jvp: str | None = None,
     vjp: str | None = None,
     inplace: bool = False,
@@ -43,15 +46,15 @@ def julia_function(
     result: what it returns, a tree of `jax.ShapeDtypeStruct`; or a function that gives this tree for the
         arguments' shapes and dtypes; or None, to learn it from one call on arguments of ones.
     engine: "enzyme" calls Julia, and Enzyme.jl differentiates the function where the user's rules do not;
-        "transpose" traces it once, to operations of JAX, which then need no Julia.
+        "transpose" traces it once, to operations of JAX, which then need no Julia; a backend of ADTypes.jl
+        such as "AutoForwardDiff()" gives its first derivatives through DifferentiationInterface.jl.
     jvp, vjp: names of Julia functions in the same source: `jvp(arguments, tangents)` gives the result's
         tangent, `vjp(arguments, cotangent)` a tuple of the arguments' cotangents.
     inplace: the function writes its result into its first argument, `f!(out, x...)`.
     inputs: "view" shows matrices as lazy transposes of JAX's memory, read-only; "copy" gives plain Arrays,
         copies that may be written to; "auto" takes the first that the function has a method for.
     """
-    if engine not in ("enzyme", "transpose"):
-        raise UnknownOption(f"julia_function has the engines 'enzyme' and 'transpose', not {engine!r}")
+    _check_engine(engine)
     if engine == "transpose" and (jvp or vjp):
         raise ArgumentError(
             "engine='transpose' takes no rules: JAX differentiates what Julia computes; "
@@ -69,7 +72,21 @@ def julia_function(
         raise ArgumentError("source= goes with the name of a function, not with a Julia object")
     else:
         name, place = object_source(function)
-    return JuliaFunction(Function("_".join(name.split()), place, jvp, vjp, inplace, inputs), result, engine)
+    described = Function("_".join(name.split()), place, jvp, vjp, inplace, inputs)
+    return JuliaFunction(described, result).by(engine)
+
+
+def backends() -> list[str]:
+    """The backends of ADTypes.jl that Julia has the packages for, as `engine=` takes them."""
+    return julia.request("function_backends").split()
+
+
+def _check_engine(engine: str) -> None:
+    if engine not in ("enzyme", "transpose") and not _BACKEND.fullmatch(engine):
+        raise UnknownOption(
+            "julia_function has the engines 'enzyme', 'transpose' and those of ADTypes, such as "
+            f"'AutoForwardDiff()', not {engine!r}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +95,13 @@ class JuliaFunction:
 
     function: Function
     result: Result
-    engine: Literal["enzyme", "transpose"] = "enzyme"
+    engine: str = "enzyme"
+
+    def by(self, engine: str) -> JuliaFunction:
+        """The same function with the derivatives of another engine, as `julia_function` takes it."""
+        _check_engine(engine)
+        backend = engine if _BACKEND.fullmatch(engine) else None
+        return JuliaFunction(replace(self.function, backend=backend), self.result, engine)
 
     def __call__(self, *arguments: Any) -> Any:
         arrays = jax.tree.map(_array, arguments)

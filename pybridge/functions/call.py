@@ -34,6 +34,8 @@ class Function:
     vjp: str | None
     inplace: bool
     inputs: Literal["auto", "view", "copy"]
+    backend: str | None = None
+    """Of ADTypes, as Julia code: what differentiates it, where not Enzyme does."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ class Call:
                 f"{self.function.name}: third derivatives of Julia functions are not supported; "
                 "first and second ones are, in every combination of forward and reverse mode"
             )
+        if self.function.backend and self.steps:
+            raise NotDifferentiable(
+                f"{self.function.name}: {self.function.backend} gives first derivatives of Julia functions "
+                'alone; engine="enzyme" and engine="transpose" give second ones too'
+            )
         if self.function.jvp or self.function.vjp:
             # the user's rules have tangents and cotangents of all inexact arguments
             active = tuple(i for i, t in enumerate(self.inputs) if t.inexact)
@@ -133,7 +140,9 @@ class Call:
     def description(self) -> str:
         """What Julia reads: see `describe.jl`."""
         f = self.function
-        rules = [f"{key} {name}" for key, name in (("jvp", f.jvp), ("vjp", f.vjp)) if name]
+        rules = [
+            f"{key} {name}" for key, name in (("jvp", f.jvp), ("vjp", f.vjp), ("backend", f.backend)) if name
+        ]
         lines = [
             *describe(f, self.arguments),
             f"result {self.result}",

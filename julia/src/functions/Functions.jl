@@ -4,7 +4,8 @@ from, and how XLA calls them.
 
 A function becomes a `Call`, its derivatives `Pushforward` and `Pullback`: each computes arrays from
 arrays, `apply!(what, results, operands...)`, so that each can be differentiated in turn.
-Derivatives that the user does not give are an extension's, `JaxprADEnzymeExt`.
+Derivatives that the user does not give are an extension's, `JaxprADEnzymeExt`, or, as
+`ByBackend`, `JaxprADDifferentiationInterfaceExt`'s.
 """
 module Functions
 
@@ -17,6 +18,7 @@ include("arrays.jl")
 include("trees.jl")
 include("calls.jl")
 include("derivatives.jl")
+include("backends.jl")
 include("sources.jl")
 include("describe.jl")
 include("self_contained.jl")

@@ -65,7 +65,8 @@ function described(d::Description)
     layout = layout_for(d, f, arguments, result)
     steps = [split(step) for step in split(d["steps"], ';'; keepempty = false)]
     what, rest = first_of(d, f, arguments, result, layout, steps)
-    foldl(derived, rest; init = what)
+    made = given(d, "backend") && !isempty(rest) ? backend(d["backend"]) : nothing
+    foldl((of, step) -> derived(made, of, step), rest; init = what)
 end
 
 """
@@ -85,8 +86,9 @@ end
 const RULES = Dict("forward" => (key = "jvp", call = jvp_call),
     "reverse" => (key = "vjp", call = vjp_call))
 
-"One derivative of a call, by Enzyme. Places count from 1."
-function derived(of, step)
+"One derivative of a call, by a backend or else by Enzyme. Places count from 1."
+derived(made, of, step) = by_backend(of, made, step)
+function derived(::Nothing, of, step)
     require_enzyme()
     Base.invokelatest(refuse_unfit, of)
     derived(Val(Symbol(step[1])), of, Tuple(parse.(Int, step[2:end])))

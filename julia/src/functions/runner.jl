@@ -23,7 +23,8 @@ end
 function Runner(what, batch::Union{Nothing,Int}, batched)
     operands = Tuple(Port(s, b) for (s, b) in zip(what.inputs, batched))
     results = Tuple(Port(s, batch !== nothing) for s in what.outputs)
-    Runner(what, operands, results, something(batch, 1), Ref(!(what isa Derivative)))
+    Runner(what, operands, results, something(batch, 1),
+        Ref(!(what isa Union{Derivative,ByBackend})))
 end
 
 "Runs on the memory at these addresses."

@@ -5,6 +5,7 @@
 # | `function_result` | a description | the tree of what the function returns, from one call on arguments of ones |
 # | `function_trace` | a description | `keep` where the answer depends on the description alone, else `-`; the tree of what the function returns; a line with the type and the bytes of each array that the Program takes before the arguments; an empty line and the Program |
 # | `function_make NAME` | a description | a runner's number, and its FFI handler's address (0 before Julia 1.9) |
+# | `function_backends` | | the backends of ADTypes that this Julia has, a line each |
 # | `function_run NUMBER IN,… OUT,…` | | runs it on the memory at these addresses |
 
 "The description, its source loaded: what that defines can be used only by a later call."
@@ -26,6 +27,9 @@ function answer(::Val{:function_make}, body, arguments)
         Functions.handler(Functions.RUNNERS[number], arguments[1]) : UInt(0)
     string(number, " ", address)
 end
+
+answer(::Val{:function_backends}, body, arguments) =
+    join(Functions.available_backends(), '\n')
 
 function answer(::Val{:function_run}, body, arguments)
     addresses(text) = [parse(UInt, a) for a in split(text, ','; keepempty = false) if a != "-"]
