@@ -129,6 +129,7 @@ include("rules/while.jl")
 include("rules/while_passes.jl")
 include("rules/while_passes_transpose.jl")
 include("rules/identities.jl")
+include("rules/repeats.jl")
 
 # Native code; compile.jl has the stages.
 include("codegen/plan/plan.jl")

@@ -81,7 +81,7 @@ end
 function simplify(op::Reshape, eqn, x, definition)
     aval(x[1]) == aval(eqn.outputs[1]) && return x[1]
     inner = defined_by(:reshape, definition, x[1])
-    inner === nothing ? nothing : [with(eqn; inputs = inner.inputs)]
+    inner === nothing ? moved_filling(eqn, x[1], definition) : [with(eqn; inputs = inner.inputs)]
 end
 function simplify(op::Permute, eqn, x, definition)
     issorted(eqn[:perm]) && return x[1]
@@ -93,7 +93,8 @@ function simplify(op::Permute, eqn, x, definition)
         ]
     product = defined_by(:dot_general, definition, x[1])
     product !== nothing && isonly_use(definition, x[1]) &&
-        eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] : nothing
+        eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] :
+    moved_filling(eqn, x[1], definition)
 end
 
 "The order of a product's axes after its factors change places."
@@ -112,58 +113,3 @@ exchanged(e, transposed) =
         ))
 
 linear_slots(::Union{BroadcastInDim,Reshape,ReduceSum}, eqn) = (1,)
-
-simplify(::ReduceSum, eqn, x, definition) =
-    isempty(eqn[:axes]) ? x[1] : sum_of_repeated(eqn, x[1], definition)
-
-# ---- sums of what is the same along some axes, as cotangents of sums are
-
-"""
-The sum of a product of broadcasts, of which none varies along some axes: it is computed without
-those, as often as they count."""
-function sum_of_repeated(eqn, x, definition)
-    factors = Tuple{Atom,Vector{Int}}[]
-    product_of_broadcasts!(factors, x, ndims(aval(x)), definition) || return nothing
-    varying = sort!(unique(Int[d for (_, dims) in factors for d in dims]))
-    full, axes = shape(x), eqn[:axes]
-    repeats = Dim[full[d+1] for d in axes if !(d in varying)]
-    length(varying) < length(full) && isstatic(repeats) && isinexact(dtype(x)) &&
-        sizeof(real(dtype(x))) >= 4 || return nothing
-    b = Builder(Equation[], eqn.source)
-    place(d) = findfirst(==(d), varying) - 1
-    small = full[varying.+1]
-    sort!(factors; by = ((a, _),) -> a isa Literal)
-    product = foldl((y, z) -> emit(b, :mul, y, z),
-        Atom[
-            a isa Literal ? a :
-            emit(b, :broadcast_in_dim, a; shape = small, dims = map(place, dims))
-            for (a, dims) in factors
-        ])
-    product isa Var || return nothing
-    summed = intersect(axes, varying)
-    isempty(summed) || (product = emit(b, :reduce_sum, product; axes = map(place, summed)))
-    count = prod(Int.(repeats))
-    count == 1 || (product = emit(b, :mul, product, Literal(convert(dtype(x), count))))
-    left = setdiff(0:length(full)-1, axes)
-    emit(b, :broadcast_in_dim, product; shape = shape(eqn.outputs[1]),
-        dims = [findfirst(==(d), left) - 1 for d in varying if !(d in axes)])
-    push!(b.equations, with(pop!(b.equations); outputs = eqn.outputs))
-end
-
-"""
-Notes the factors of a product with the axes along which each varies; false where one is no
-broadcast, or the factors are many."""
-function product_of_broadcasts!(factors, a, rank, definition)
-    length(factors) < MOST_FACTORS || return false
-    a isa Literal && return (push!(factors, (a, Int[])); true)
-    e = definition(a)
-    e === nothing && return false
-    if name(e.op) === :mul
-        return all(x -> product_of_broadcasts!(factors, x, rank, definition), e.inputs)
-    end
-    e.op isa BroadcastInDim && length(e[:dims]) < rank &&
-        shape(e.inputs[1]) == shape(a)[e[:dims].+1] || return false
-    push!(factors, (e.inputs[1], e[:dims]))
-    true
-end
-const MOST_FACTORS = 4

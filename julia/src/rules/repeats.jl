@@ -1,0 +1,198 @@
+# What is the same along some axes, as cotangents of sums are: it is moved, summed and multiplied
+# without those axes. Values change by rounding at most.
+
+# ---- an array filled with a number gives one where its elements are moved
+
+"The number, a literal or a variable, that all elements of an array are, or nothing."
+function filling_number(definition, a)
+    e = defined_by(:broadcast_in_dim, definition, a)
+    e !== nothing && isscalar(e.inputs[1]) ? e.inputs[1] : nothing
+end
+
+simplify(::Union{Squeeze,Slice,DynamicSlice,Rev}, eqn, x, definition) =
+    moved_filling(eqn, x[1], definition)
+
+function moved_filling(eqn, x, definition)
+    number = filling_number(definition, x)
+    number === nothing && return nothing
+    b = Builder(Equation[], eqn.source)
+    emit(b, :broadcast_in_dim, number; shape = shape(eqn.outputs[1]), dims = Int[])
+    binding_last(b, eqn)
+end
+
+"The equations of a Builder, of which the last binds the result of `eqn`."
+binding_last(b::Builder, eqn) =
+    push!(b.equations, with(pop!(b.equations); outputs = eqn.outputs))
+
+function simplify(op::Gather, eqn, x, definition)
+    number = filling_number(definition, x[1])
+    w = Windows(op, eqn.attrs)
+    number !== nothing && isstatic(shape(x[1])) && isstatic(w.sizes) || return nothing
+    b, outside = Builder(Equation[], eqn.source),
+    Literal(fill_value(dtype(x[1]), eqn[:fill_value]))
+    dims = Int[]
+    if w.mode === :fill && number != outside
+        inside = windows_inside(b, w, shape(x[1]), x[2])
+        number = emit(b, :select_n, inside, outside, spread_to(b, number, shape(inside)))
+        dims = batch_axes(w, ndims(aval(eqn.outputs[1])))
+    end
+    emit(b, :broadcast_in_dim, number; shape = shape(eqn.outputs[1]), dims = dims)
+    binding_last(b, eqn)
+end
+
+"Which windows lie in an operand of that shape, an array of the batch's axes."
+function windows_inside(b::Builder, w::Windows, operand_shape, indices)
+    axis, T = ndims(aval(indices)) - 1, dtype(indices)
+    batch = shape(indices)[1:end-1]
+    tests = Atom[]
+    for (j, k) in enumerate(w.map)
+        start = emit(b, :reshape, slice_axis(b, indices, axis, j - 1, j); shape = batch)
+        last_start = Int(operand_shape[k+1]) - Int(w.sizes[k+1])
+        push!(tests, emit(b, :ge, start, Literal(zero(T))))
+        last_start < typemax(T) && push!(tests, emit(b, :le, start, Literal(T(last_start))))
+    end
+    isempty(tests) ? spread_to(b, Literal(true), batch) :
+    foldl((p, q) -> emit(b, :and, p, q), tests)
+end
+
+"A number as an array of that shape."
+spread_to(b::Builder, a::Atom, shape) =
+    isempty(shape) ? a : emit(b, :broadcast_in_dim, a; shape = shape, dims = Int[])
+
+# ---- products of broadcasts
+
+"""
+An array that is a product of broadcasts: its `factors`, each with the axes along which it varies,
+and the axes along which any does."""
+struct Repeated
+    factors::Vector{Tuple{Atom,Vector{Int}}}
+    varying::Vector{Int}
+    type::TensorType
+end
+
+"An array as such a product that is the same along an axis, or nothing."
+function repeated_product(x, definition)
+    factors = Tuple{Atom,Vector{Int}}[]
+    type = aval(x)
+    isinexact(type.dtype) && sizeof(real(type.dtype)) >= 4 &&
+        product_of_broadcasts!(factors, x, ndims(type), definition) || return nothing
+    varying = sort!(unique(Int[d for (_, dims) in factors for d in dims]))
+    sort!(factors; by = ((a, _),) -> a isa Literal)
+    any(d -> !(d in varying) && type.shape[d+1] != 1, 0:ndims(type)-1) ?
+    Repeated(factors, varying, type) : nothing
+end
+
+"""
+Notes the factors of a product with the axes along which each varies; false where one is no
+broadcast, or the factors are many."""
+function product_of_broadcasts!(factors, a, rank, definition)
+    length(factors) < MOST_FACTORS || return false
+    a isa Literal && return (push!(factors, (a, Int[])); true)
+    e = definition(a)
+    e === nothing && return false
+    if name(e.op) === :mul
+        return all(x -> product_of_broadcasts!(factors, x, rank, definition), e.inputs)
+    end
+    e.op isa BroadcastInDim && length(e[:dims]) < rank &&
+        shape(e.inputs[1]) == shape(a)[e[:dims].+1] || return false
+    push!(factors, (e.inputs[1], e[:dims]))
+    true
+end
+const MOST_FACTORS = 4
+
+"Its place among the axes that vary, of each of these axes."
+places(r::Repeated, axes) = Int[findfirst(==(d), r.varying) - 1 for d in axes]
+
+"The array of the axes that vary; a number where none does."
+function varying_part!(b::Builder, r::Repeated)
+    small = r.type.shape[r.varying.+1]
+    parts = Atom[
+        a isa Literal ? a :
+        emit(b, :broadcast_in_dim, a; shape = small, dims = places(r, dims))
+        for (a, dims) in r.factors
+    ]
+    foldl((y, z) -> emit(b, :mul, y, z), parts)
+end
+
+simplify(::ReduceSum, eqn, x, definition) =
+    isempty(eqn[:axes]) ? x[1] : sum_of_repeated(eqn, x[1], definition)
+
+"The sum of an array along axes along which it is the same: a multiple."
+function sum_of_repeated(eqn, x, definition)
+    r = repeated_product(x, definition)
+    r === nothing && return nothing
+    axes, full = eqn[:axes], shape(x)
+    repeats = Dim[full[d+1] for d in axes if !(d in r.varying)]
+    isstatic(repeats) || return nothing
+    b = Builder(Equation[], eqn.source)
+    product = varying_part!(b, r)
+    summed = intersect(axes, r.varying)
+    isempty(summed) || (product = emit(b, :reduce_sum, product; axes = places(r, summed)))
+    count = prod(Int.(repeats))
+    count == 1 || (product = emit(b, :mul, product, Literal(convert(dtype(x), count))))
+    left = setdiff(0:length(full)-1, axes)
+    emit(b, :broadcast_in_dim, product; shape = shape(eqn.outputs[1]),
+        dims = [findfirst(==(d), left) - 1 for d in r.varying if !(d in axes)])
+    binding_last(b, eqn)
+end
+
+# ---- matrix products with what is the same along some axes
+
+function simplify(::DotGeneral, eqn, x, definition)
+    all(a -> dtype(a) === dtype(eqn.outputs[1]), x) || return nothing
+    for k in 1:2
+        r = repeated_product(x[k], definition)
+        r === nothing || !issubset(factor_axes(eqn, k).batch, r.varying) ||
+            return product_with_repeated(eqn, r, k)
+    end
+    nothing
+end
+
+factor_axes(eqn, k) =
+    (contract = eqn[(:lhs_contract, :rhs_contract)[k]], batch = eqn[(:lhs_batch, :rhs_batch)[k]])
+
+"""
+A product one of whose factors, the k-th, is the same along some axes: the other factor is summed
+along those that are contracted, and along the others the result is the same."""
+function product_with_repeated(eqn, r::Repeated, k)
+    own, others, y = factor_axes(eqn, k), factor_axes(eqn, 3 - k), eqn.inputs[3-k]
+    kept = [d in r.varying for d in own.contract]
+    gone, left = others.contract[.!kept], axes_except(aval(y), others.contract[.!kept])
+    b = Builder(Equation[], eqn.source)
+    isempty(gone) || (y = emit(b, :reduce_sum, y; axes = sort(gone)))
+    remaining(axes) = Int[findfirst(==(d), left) - 1 for d in axes]
+    factors = (varying_part!(b, r), y)
+    contract = (places(r, own.contract[kept]), remaining(others.contract[kept]))
+    batch = (places(r, own.batch), remaining(others.batch))
+    order = k == 1 ? [1, 2] : [2, 1]
+    in_order(pair) = pair[order]
+    product = small_product!(b, eqn, in_order(factors), in_order(contract), in_order(batch))
+    axes = repeated_axes(eqn, r, k)
+    rank = ndims(aval(eqn.outputs[1]))
+    emit(b, :broadcast_in_dim, product; shape = shape(eqn.outputs[1]),
+        dims = setdiff(0:rank-1, axes))
+    binding_last(b, eqn)
+end
+
+"The axes of a product that a factor has and along which it is the same."
+function repeated_axes(eqn, r::Repeated, k)
+    own = factor_axes(eqn, k)
+    axes = axes_except(r.type, own.contract)
+    in_batch = length(own.batch)
+    first_free =
+        k == 1 ? in_batch :
+        in_batch + length(free_axes(aval(eqn.inputs[1]), eqn[:lhs_contract], eqn[:lhs_batch]))
+    where_ = result_axes(eqn.inputs[k], own.contract, own.batch, first_free)
+    [at for (d, at) in zip(axes, where_) if !(d in r.varying)]
+end
+
+function small_product!(b::Builder, eqn, factors, contract, batch)
+    number = findfirst(isscalar, collect(factors))
+    number === nothing || return scaled!(b, factors[number], factors[3-number])
+    emit(b, :dot_general, factors...; lhs_contract = contract[1], rhs_contract = contract[2],
+        lhs_batch = batch[1], rhs_batch = batch[2], dtype = eqn[:dtype],
+        precision = eqn[:precision])
+end
+scaled!(b::Builder, number::Literal, y::Atom) = emit(b, :mul, y, number)
+scaled!(b::Builder, number::Var, y::Atom) =
+    emit(b, :mul, spread_to(b, number, shape(y)), y)

@@ -1,0 +1,140 @@
+# What is the same along some axes is moved, summed and multiplied without them.
+
+names_of(p) = map(name_of, p.equations)
+optimized(text) = typecheck(JaxprAD.optimize(program(text)))
+"The optimised Program, which gives what the Program gives, natively too."
+function same_optimized(text, x)
+    p = optimized(text)
+    @test relative_error(run(p, x), run(program(text), x)) < 1e-13
+    NATIVE && @test native_agrees(p, x)
+    p
+end
+
+@testset "what is the same along an axis is not summed along it" begin
+    rng = seeded("sums of repeated")
+    product(axes, out, more = "") = """(%0: f64[6], %1: f64[], %2: f64[6,8]) {
+      %3: f64[6,8] = broadcast_in_dim %0 {shape=[6, 8], dims=[0]}
+      %4: f64[6,8] = broadcast_in_dim %1 {shape=[6, 8], dims=[]}
+      %5: f64[6,8] = mul %3 %4
+      %6: f64[6,8] = mul 1.5:f64 %5
+      $more
+      %7: $out = reduce_sum %6 {axes=$axes}
+      return %7
+    }"""
+    x = Any[randn(rng, 6), fill(0.3), randn(rng, 8, 6)]
+    for (axes, out) in ("[0]" => "f64[8]", "[1]" => "f64[6]", "[0, 1]" => "f64[]")
+        p = optimized(product(axes, out))
+        elementwise = [e for e in p.equations if name_of(e) in (:mul, :reduce_sum)]
+        @test all(e -> ndims(JaxprAD.aval(e.inputs[1])) <= 1, elementwise)
+        @test relative_error(run(p, x), run(program(product(axes, out)), x)) < 1e-14
+        check(product(axes, out), x...)
+    end
+    varying = replace(product("[0]", "f64[8]"), "mul 1.5:f64 %5" => "mul %2 %5")
+    @test ndims(JaxprAD.aval(only(e for e in optimized(varying).equations
+                                  if name_of(e) === :reduce_sum).inputs[1])) == 2
+    # 8-bit and 16-bit numbers cannot hold every count, and sums of integers wrap.
+    @test names_of(optimized("""(%0: f16[]) { %1: f16[70000] = broadcast_in_dim %0 {shape=[70000],
+      dims=[]} %2: f16[] = reduce_sum %1 {axes=[0]} return %2 }""")) ==
+          [:broadcast_in_dim, :reduce_sum]
+end
+
+@testset "an array filled with a number gives one where its elements are moved" begin
+    for (out, move) in ("f64[2,3]" => "slice %1 {start=[1, 0], limit=[3, 3], strides=[1, 1]}",
+        "f64[3,5]" => "transpose %1 {perm=[1, 0]}", "f64[15]" => "reshape %1 {shape=[15]}",
+        "f64[5,3]" => "rev %1 {dims=[0]}",
+        "f64[2,2]" => "dynamic_slice %1 4:i32 1:i32 {sizes=[2, 2]}")
+        p = same_optimized("""(%0: f64[]) {
+          %1: f64[5,3] = broadcast_in_dim %0 {shape=[5, 3], dims=[]}
+          %2: $out = $move
+          return %2 }""", Any[fill(0.7)])
+        @test names_of(p) == [:broadcast_in_dim]
+    end
+    p = optimized("""(%0: f64[]) { %1: f64[1,1] = broadcast_in_dim %0 {shape=[1, 1], dims=[]}
+      %2: f64[] = squeeze %1 {dims=[0, 1]} return %2 }""")
+    @test p.outputs[1] === p.inputs[1]
+end
+
+"A gather of rows (or parts of them) of a 6×4 array that is filled with a number."
+gathered(mode, number, T, starts; fill = "0") = """(%0: f64[], %1: $T[5,$starts]) {
+  %2: f64[6,4] = broadcast_in_dim $number {shape=[6, 4], dims=[]}
+  %3: f64[2,5] = gather %2 %1 {offset_dims=[0], collapsed_slice_dims=[0],
+    start_index_map=$(starts == 1 ? "[0]" : "[1, 0]"), operand_batching_dims=[],
+    start_indices_batching_dims=[], slice_sizes=[1, 2], mode=$mode, fill_value=$fill, sorted=false,
+    unique=false}
+  return %3 }"""
+
+@testset "a gather of what is filled, mode=$mode, $T" for mode in ("clip", "fill", "promise"),
+    T in ("i32", "u8", "i8")
+    x(starts) = Any[Base.fill(0.7), JaxprAD.dtype_named(Symbol(T)).(starts)]
+    for starts in ([0 5 2 6 100], [0 1 2 3 100; 5 0 6 1 100])
+        fills = mode == "fill" ? ("0", "none", "2.5") : ("none",)
+        for fill in fills, number in ("%0", "0.0:f64")
+            mode == "promise" && (starts = min.(starts, 2))
+            text = gathered(mode, number, T, size(starts, 1); fill = fill)
+            @test !(:gather in names_of(same_optimized(text, x(starts))))
+        end
+    end
+    signed = T == "u8" ? [0, 1, 0, 1, 3] : [-1, 0, 1, -7, 5]
+    mode == "promise" || same_optimized(gathered(mode, "%0", T, 1), x(permutedims(signed)))
+end
+
+"""
+A product of random axes whose factors are products of broadcasts; with how each factor is made."""
+function random_product(rng)
+    sizes = [rand(rng, 1:4) for _ in 1:6]
+    pick(n) = n == 0 ? Int[] : collect(1:n)
+    batch, contracted = rand(rng, 0:1), rand(rng, 0:2)
+    own = [rand(rng, 0:2), rand(rng, 0:2)]
+    n_batch, n_contracted = [sizes[k] for k in pick(batch)], [sizes[1+k] for k in pick(contracted)]
+    axes = [shuffle(rng, vcat([(:batch, k, n) for (k, n) in enumerate(n_batch)],
+        [(:contract, k, n) for (k, n) in enumerate(n_contracted)],
+        [(:own, k, sizes[3+k]) for k in 1:own[side]])) for side in 1:2]
+    place(side, kind, count) =
+        Int[findfirst(a -> a[1] === kind && a[2] == k, axes[side]) - 1 for k in 1:count]
+    types, lines, x, next = String[], String[], Any[], 10
+    factors = map(1:2) do side
+        full = [a[3] for a in axes[side]]
+        made = map(1:rand(rng, 1:2)) do _
+            dims = [d for d in 0:length(full)-1 if rand(rng) < 0.5]
+            push!(types, "%$(length(x)): f64[$(join(full[dims.+1], ","))]")
+            push!(x, normal(rng, Float64, full[dims.+1]))
+            next += 1
+            push!(lines, "%$next: f64[$(join(full, ","))] = broadcast_in_dim %$(length(x)-1) " *
+                         "{shape=[$(join(full, ", "))], dims=[$(join(dims, ", "))]}")
+            next
+        end
+        length(made) == 1 && return only(made)
+        next += 1
+        push!(lines, "%$next: f64[$(join(full, ","))] = mul %$(made[1]) %$(made[2])")
+        next
+    end
+    kept(side) = [a[3] for a in axes[side] if a[1] === :own]
+    out = "f64[$(join(vcat(n_batch, kept(1), kept(2)), ","))]"
+    list(v) = "[$(join(v, ", "))]"
+    text = """($(join(types, ", "))) { $(join(lines, "\n"))
+      %99: $out = dot_general %$(factors[1]) %$(factors[2]) {
+        lhs_contract=$(list(place(1, :contract, contracted))),
+        rhs_contract=$(list(place(2, :contract, contracted))),
+        lhs_batch=$(list(place(1, :batch, batch))), rhs_batch=$(list(place(2, :batch, batch))),
+        dtype=f64, precision=none}
+      return %99 }"""
+    text, x
+end
+
+@testset "a product with what is the same along an axis, $k" for k in 1:60
+    same_optimized(random_product(seeded("products of repeated $k"))...)
+end
+
+@testset "the cotangent of a sum of a product takes no product" begin
+    total = """(%0: f64[4,6], %1: f64[6,5]) {
+      %2: f64[4,5] = dot_general %0 %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[],
+        rhs_batch=[], dtype=f64, precision=none}
+      %3: f64[] = reduce_sum %2 {axes=[0, 1]}
+      return %3 }"""
+    x = Any[randn(seeded("total"), 6, 4), randn(seeded("total 2"), 5, 6)]
+    check(total, x...)
+    @test !(:dot_general in names_of(JaxprAD.optimize(vjp(program(total)))))
+    # 16-bit sums of one factor would be rounded before they are multiplied.
+    narrow = replace(total, "f64" => "f16")
+    @test :dot_general in names_of(JaxprAD.optimize(vjp(program(narrow))))
+end
