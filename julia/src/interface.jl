@@ -243,6 +243,14 @@ slice by slice in the same order, and nothing else of it. Called by `merge_loops
 one_loop(op::Primitive, first_, second) = nothing
 
 """
+    begun_with(op, eqn, k, term, definition) -> equation or nothing
+
+A loop whose `k`-th result is summed up from zeros, begun with `term` in their place, where the
+order of the terms matters no more than rounding does. `definition[a]` binds the variable `a`.
+Called by `begin_sums`."""
+begun_with(op::Primitive, eqn, k, term, definition) = nothing
+
+"""
     movesonly(op, eqn) -> Bool
 
 Whether a loop does nothing but move elements, so that its stacks may be computed again. Called by
