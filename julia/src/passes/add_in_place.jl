@@ -14,7 +14,8 @@ overwrites(::AddWindow, eqn) = 1
     add_in_place(program) -> Program
 
 The same Program, in which `x + z` is an `AddWindow` or a `scatter_add` on x, where z is made of
-zeros and of at most an eighth as many elements, and nothing else needs it."""
+zeros and of at most an eighth as many elements, and nothing else needs it; and `x + (y + z)` one on
+x + y, where y is computed element by element and so need not be in memory."""
 function add_in_place(p::Program)
     uses, producer, equations = use_counts(p), IdDict{Var,Equation}(), Equation[]
     for e in p.equations
@@ -31,16 +32,44 @@ end
 "The equations of a sum; itself where neither operand is made of few elements."
 function sum_in_place(e::Equation, uses, producer)
     name(e.op) === :add && !any(a -> isempty(shape(a)), e.inputs) || return Equation[e]
-    x, z = e.inputs
-    additions = few_additions(z, uses, producer)
-    isempty(additions) && ((x, z) = (z, x); additions = few_additions(z, uses, producer))
+    for (x, z) in (e.inputs, reverse(e.inputs))
+        additions = few_additions(z, uses, producer)
+        isempty(additions) || return added_in_turn(additions, x, e.outputs[1])
+    end
+    for (x, z) in (e.inputs, reverse(e.inputs))
+        y, additions = late_additions(z, uses, producer)
+        (isempty(additions) || !independent(producer, [Term(false, x), Term(false, y)])) && continue
+        whole = Var(aval(z))
+        return vcat(with(e; inputs = Atom[x, y], outputs = Var[whole]),
+            added_in_turn(additions, whole, e.outputs[1]))
+    end
+    Equation[e]
+end
+
+"Adds to `x` what the additions add to something else; the last of them gives `result`."
+function added_in_turn(additions, x::Atom, result::Var)
     made = Equation[]
     for (k, addition) in enumerate(additions)
-        y = k == length(additions) ? e.outputs[1] : Var(aval(z))
+        y = k == length(additions) ? result : Var(aval(result))
         push!(made, with(added_to(Val(name(addition.op)), addition, x); outputs = Var[y]))
         x = y
     end
-    isempty(made) ? Equation[e] : made
+    made
+end
+
+"""
+An array to which few elements are added, that is computed element by element for that alone, and
+the additions in order; none where it is something else."""
+function late_additions(z::Atom, uses, producer)
+    additions = Equation[]
+    while z isa Var && haskey(producer, z) && get(uses, z, 1) == 1
+        e = producer[z]
+        adds(Val(name(e.op))) && few_elements(Val(name(e.op)), e) ||
+            return z, isfusable(e.op, e) ? additions : Equation[]
+        pushfirst!(additions, e)
+        z = e.inputs[1]
+    end
+    z, Equation[]
 end
 
 "The equations by which an array is made of zeros and few elements, in order; none if it is not."

@@ -53,6 +53,25 @@ end
     @test native_agrees(text, randn(r, 80), randn(r, 3), fill(1))
 end
 
+@testset "x + (y + windows), where y is computed element by element: $sum" for sum in
+                                                                       ("add %0 %9", "add %9 %0")
+    text = "(%0: f64[80], %1: f64[3], %2: i64[]) { %3: f64[80] = $ZEROS
+      %4: f64[80] = dynamic_update_slice %3 %1 %2 %5: f64[80] = dynamic_update_slice %3 %1 0:i64
+      %7: f64[80] = YEQ %8: f64[80] = add %7 %4 %9: f64[80] = add %5 %8
+      %10: f64[80] = $sum return %10 }"
+    @test names_in(rewritten(replace(text, "YEQ" => "cos %0"))) ==
+          [:cos, :add, :add_window, :add_window]
+    # An array in memory is added to there.
+    @test names_in(rewritten(replace(text, "YEQ" => "cumsum %0 {axis=0, reverse=false}"))) ==
+          [:cumsum, :add_window, :add_window, :add]
+    # A difference that may cancel is taken as it stands.
+    @test names_in(rewritten(replace(text, "YEQ" => "neg %0"))) ==
+          [:neg, :add_window, :add_window, :add]
+    for y in ("cos %0", "cumsum %0 {axis=0, reverse=false}", "neg %0")
+        @test native_agrees(replace(text, "YEQ" => y), randn(r, 80), randn(r, 3), fill(1))
+    end
+end
+
 @testset "sums that stay: $why" for (why, equations) in (
     ("the window is needed elsewhere", "%4: f64[80] = dynamic_update_slice %3 %1 %2
       %5: f64[80] = add %0 %4 %6: f64[80] = mul %5 %4"),
