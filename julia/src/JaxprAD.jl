@@ -130,6 +130,7 @@ include("rules/scan_sums.jl")
 include("rules/while.jl")
 include("rules/while_passes.jl")
 include("rules/while_passes_transpose.jl")
+include("rules/while_constants.jl")
 include("rules/identities.jl")
 include("rules/repeats.jl")
 

@@ -1,17 +1,21 @@
 # Loops before their bodies are looked at: what is constant in them, and which two are one.
 
 """
-    loop_constants(program) -> Program
+    loop_constants(program, finish = identity) -> Program
 
-The same Program, whose loops carry, and read trip by trip, nothing that is the same in each."""
-function loop_constants(p::Program)
+The same Program, whose loops carry, and read trip by trip, nothing that is the same in each.
+`finish` is done to the bodies of loops that change."""
+function loop_constants(p::Program, finish = identity)
     any(hasbodies, p.equations) || return p
     definition = IdDict{Var,Equation}()
     with(p;
         equations = Equation[
-            q for e in p.equations for q in loop_constants(e.op, e, defining!(definition, e))
+            q for e in p.equations for
+            q in finished(finish, e, loop_constants(e.op, e, defining!(definition, e)))
         ])
 end
+finished(finish, e, made) =
+    length(made) == 1 && made[1] === e ? made : Equation[map_bodies(finish, q) for q in made]
 defining!(definition, e) = (foreach(v -> definition[v] = e, e.outputs); definition)
 
 """

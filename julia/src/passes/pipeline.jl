@@ -31,6 +31,8 @@ function optimize(p::Program)
                     map_bodies(optimize, e) for e in merge_loops(loop_constants(dce(p))).equations
                 ])
         )
+    # What a body's own loops leave as it is, is seen only now.
+    p = loop_constants(p, optimize)
     shorter = rounds(SIMPLIFY, p)
     # A sign that was used twice and moved is there twice; mostly sums absorb it, but where not it
     # had better stay.

@@ -50,11 +50,11 @@ end
 # A carry that no trip changes is a constant, and what a broadcast gives is broadcast inside, where
 # a loop nest reads it from what is smaller, or from a number.
 function loop_constants(::Scan, eqn, definition)
-    eqn, copies = without_unchanged_carries(eqn)
+    eqn, copies = without_unchanged_carries(eqn.op, eqn)
     isempty(eqn.outputs) ? copies : [broadcast_inside(eqn, definition); copies]
 end
 
-function without_unchanged_carries(eqn)
+function without_unchanged_carries(::Scan, eqn)
     body, k = eqn[:body], eqn[:carry]
     consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
     own = operand_parts(eqn.attrs, body.inputs)

@@ -48,6 +48,28 @@ end
     check(text, randn(r, 3), randn(r, 4))
 end
 
+@testset "what a loop in a loop leaves as it is, is constant in both" begin
+    inner(body) = """scan %1 %0 {length=3, reverse=false, consts=0, carry=2, unroll=1,
+      body=(%1: f64[3], %0: f64[3]) { %2: f64[3] = mul %0 %1 %3: f64[3] = sin %2 $body }}"""
+    text(kept) = """(%0: f64[3], %1: f64[]) {
+      %2: f64[3] = broadcast_in_dim %1 {shape=[3], dims=[]}
+      %3: f64[3], %4: f64[3] = scan %0 %2 {length=2, reverse=false, consts=0, carry=2, unroll=1,
+        body=(%0: f64[3], %1: f64[3]) {
+          %2: f64[3], %3: f64[3] = $(inner("return $kept %3"))
+          return %3 %2 }}
+      return %3 %4 }"""
+    x = Any[randn(r, 3), fill(0.3)]
+    p = JaxprAD.optimize(program(text("%1")))
+    loop = only_loop(p)
+    @test loop[:carry] == only_loop(loop[:body])[:carry] == 1
+    @test isempty(JaxprAD.shape(loop.inputs[1])) && isempty(JaxprAD.shape(loop[:body].inputs[1]))
+    for kept in ("%1", "%3")
+        @test relative_error(run(JaxprAD.optimize(program(text(kept))), x),
+            run(program(text(kept)), x)) < 1e-14
+    end
+    check(text("%1"), x...)
+end
+
 moving(reverse, more = "") = program("""(%0: f64[5], %1: f64[7], %2: i32[7]) {
   %3: f64[5], %4: f64[7,5] = scan %0 %1 %2 {length=7, reverse=false, consts=0, carry=1, unroll=1,
     body=(%0: f64[5], %1: f64[], %2: i32[]) {
