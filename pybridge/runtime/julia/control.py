@@ -73,6 +73,9 @@ class Control:
         self._ended = threading.Event()
         # a daemon, because Python joins all others before the exit hooks that end this one
         self._thread = threading.Thread(target=self._live, name="pybridge-julia", daemon=True)
+
+    def start(self) -> None:
+        """Once, before any call."""
         self._thread.start()
 
     @property

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ForkedProcess
-from . import protocol, source
+from . import protocol, signals, source
 from .discovery import Discovery, Host, find
 from .ending import threads_ended
 from .probe import Installation
@@ -133,13 +133,17 @@ class Runtime:
                 # modules it imports, stays locked in the child for ever.
                 before, self._owner = self._owner, os.getpid()
                 try:
-                    self._live = self._start()
+                    live, control = self._prepared()
+                    with signals.interrupt_deferred():  # a Julia that starts is known to have been started
+                        control.start()
+                        self._live = live
                 finally:
                     if self._live is None:
                         self._owner = before
             return self._live
 
-    def _start(self) -> _Live:
+    def _prepared(self) -> tuple[_Live, Control]:
+        """A Julia that its control is about to start."""
         # Not imported where all kernels are in files: Julia is not started then.
         from . import hosts, image
         from .control import Control
@@ -163,7 +167,7 @@ class Runtime:
 
         live.control = Control(begin, cancel)
         atexit.register(self._exit)
-        return live
+        return live, live.control
 
     def _exit(self) -> None:
         live = self._live

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 
 _STRUCT = 512  # no platform's struct sigaction is larger
 _LOOK = 1e-4  # seconds
@@ -82,6 +83,23 @@ def _put_back(actions: Sequence[Action]) -> None:
     for action in actions:
         if Action.current(action.signal) != action:
             action.install()
+
+
+@contextmanager
+def interrupt_deferred() -> Iterator[None]:
+    """Ctrl-C is heard at the end. It is the main thread alone that hears it, whichever thread this is."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    heard: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *given: heard.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            handler(*heard[0])
 
 
 def give_back_to_python() -> None:

@@ -55,6 +55,31 @@ def test_a_request_that_had_not_begun_to_look_is_cancelled_too(python: Python) -
     ).fine()
 
 
+def test_an_interrupt_as_julia_is_about_to_start(python: Python) -> None:
+    """It is not forgotten that it starts."""
+    python.run(
+        """
+    import os, signal, time
+    from pybridge.runtime.julia import request
+    from pybridge.runtime.julia.control import Control
+
+    start = Control.start
+    def interrupted(control):
+        start(control)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+    Control.start = interrupted
+    try:
+        request("echo")
+    except KeyboardInterrupt:
+        Control.start = start
+        assert request("echo", "next") == "next"
+    else:
+        raise SystemExit("was not interrupted")
+    """
+    ).fine()
+
+
 @pytest.mark.parametrize("after", [0.02, 0.08, 0.09, 0.1, 0.11, 0.12, 0.2])
 def test_the_first_start_can_be_interrupted(python: Python, tmp_path, after) -> None:
     """At any time: some of these are while Julia has the signals to itself."""
