@@ -90,6 +90,8 @@ test-julia: .venv/julia.stamp
 test-python: .venv/image.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
+# XLA compiles quickly here: what its optimiser makes of the same programs is tested with the newest.
+test-oldest: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 test-oldest: .venv/image.stamp $(OLDEST_VENV)
 	@$(BIN)/python -c 'import jax, sys; print("tests ran on Python %d.%d" % sys.version_info[:2], "with JAX", jax.__version__)'
 	@if [ -n "$(OLDEST_VENV)" ]; then .venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal $(OLDEST_TESTS); \

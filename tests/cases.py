@@ -6,6 +6,8 @@ case's f at its inputs().
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cases_arrays
 import cases_control
 import cases_elementwise
@@ -30,6 +32,30 @@ CASES: list[Case] = [
 DIFFERENTIABLE: list[Case] = [case for case in CASES if case.active]
 
 BATCHES = batches(CASES)
+
+# Of each family one case of a kind is enough here: signed integers are all alike, and so are floats.
+_WIDER = {"f32": "f64", "f16": None, "bf16": None, "c64": "c128"}
+_KINDS = {"i8": "signed", "i16": "signed", "i32": "signed", "i64": "signed"}
+_KINDS |= {"u8": "unsigned", "u16": "unsigned", "u32": "unsigned", "u64": "unsigned"}
+
+
+def family(case: Case) -> str:
+    """The name that a case has in common with those of other dtypes."""
+    return case.name.split("/")[0] + "/".join(case.name.split("/")[2:])
+
+
+def _at_full_width() -> list[Case]:
+    """Each family in float64, in complex128 if it has complex members, and once a kind of integer."""
+    chosen: dict[tuple[str, str], Case] = {}
+    for case in CASES:
+        dtype = _WIDER.get(case.dtype, case.dtype)
+        if dtype is not None:
+            wide = case if case.dtype == dtype else replace(case, dtype=dtype, name=f"{family(case)}/{dtype}")
+            chosen.setdefault((family(case), _KINDS.get(dtype, dtype)), wide)
+    return list(chosen.values())
+
+
+FULL: list[Case] = _at_full_width()
 
 
 def by_op(op: str) -> list[Case]:

@@ -8,7 +8,7 @@ compiled by XLA is compiled for all cases of a batch together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,35 +17,12 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 from casekit import Case, computed, direction
-from cases import CASES
+from cases import CASES, family
 from cases_control import scaled_sine
 
 import pybridge as pb
 from pybridge.runtime import evaluation, transforms
 
-# Of each family one case of a kind is enough here: signed integers are all alike, and so are floats.
-_WIDER = {"f32": "f64", "f16": None, "bf16": None, "c64": "c128"}
-_KINDS = {"i8": "signed", "i16": "signed", "i32": "signed", "i64": "signed"}
-_KINDS |= {"u8": "unsigned", "u16": "unsigned", "u32": "unsigned", "u64": "unsigned"}
-
-
-def family(case: Case) -> str:
-    """The name that a case has in common with those of other dtypes."""
-    return case.name.split("/")[0] + "/".join(case.name.split("/")[2:])
-
-
-def _at_full_width() -> list[Case]:
-    """Each family in float64, in complex128 if it has complex members, and once a kind of integer."""
-    chosen: dict[tuple[str, str], Case] = {}
-    for case in CASES:
-        dtype = _WIDER.get(case.dtype, case.dtype)
-        if dtype is not None:
-            wide = case if case.dtype == dtype else replace(case, dtype=dtype, name=f"{family(case)}/{dtype}")
-            chosen.setdefault((family(case), _KINDS.get(dtype, dtype)), wide)
-    return list(chosen.values())
-
-
-FULL: list[Case] = _at_full_width()
 NARROW: list[Case] = [c for c in CASES if c.active and c.dtype in ("f32", "c64", "f16", "bf16")]
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import pytest
-from cases import CASES
-from harness import FULL
+from cases import CASES, FULL
 
 import pybridge as pb
 from pybridge.ir.deferred.activity import (

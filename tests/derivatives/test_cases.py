@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 from casekit import batches
-from cases import CASES, by_op
-from harness import FULL, NARROW, check, check_first_order, refuses_forward_mode
+from cases import CASES, FULL, by_op
+from harness import NARROW, check, check_first_order, refuses_forward_mode
 
 import pybridge as pb
 from pybridge.ir.parser import parse_all

@@ -13,12 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from cases import FULL
 
 import pybridge as pb
 from pybridge.engines import ENGINES
 
 sys.path.append(str(Path(__file__).parents[1] / "derivatives"))
-from harness import FULL, Setup, measured, reference
+from harness import Setup, measured, reference
 
 MISSING = ENGINES["enzyme"].unavailable()
 pytestmark = [
