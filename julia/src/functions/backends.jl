@@ -28,7 +28,7 @@ vector_function(d::Union{Pushforward{C,A},Pullback{C,A}}) where {C,A} = OfVector
 
 function (f::OfVector{C,A})(x::AbstractVector, operands::Tuple) where {C,A}
     parts = each_part(x, each(size, pick(operands, Val(A))))
-    joined(inexact_leaves(f.of, value(f.of, replaced(operands, Val(A), parts))))
+    joined(inexact_leaves(f.of, value(f.of, x, replaced(operands, Val(A), parts))))
 end
 
 "Arrays of these sizes, whose elements follow one another in the vector."
@@ -46,18 +46,22 @@ joined(parts::Tuple) = reduce(vcat, each(vec, parts))
         ((k = findfirst(==(i), A); k === nothing ? :(x[$i]) : :(parts[$k]))
          for i in 1:fieldcount(x))...)
 
-"What the user's function returns, or fills."
-value(c::Call{F,A,R,M,I,O,false}, operands) where {F,A,R,M,I,O} =
+"What the user's function returns, or fills: arrays that hold the backend's numbers, as `x` does."
+value(c::Call{F,A,R,M,I,O,false}, x, operands) where {F,A,R,M,I,O} =
     c.f(filled(c.arguments, each(m -> shown(c.layout, m), operands))...)
-function value(c::Call{F,A,R,M,I,O,true}, operands) where {F,A,R,M,I,O}
-    T = mapreduce(eltype, promote_type, operands)
-    outs = each(s -> arranged(c.layout, zeros(wide_enough(T, s), s.size)), c.outputs)
+function value(c::Call{F,A,R,M,I,O,true}, x, operands) where {F,A,R,M,I,O}
+    outs = each(s -> arranged(c.layout, zeros_like(x, s)), c.outputs)
     results = filled(c.results, outs)
     c.f(results, filled(c.arguments, each(m -> shown(c.layout, m), operands))...)
     results
 end
-"The element type that holds a result of an in-place function, whose numbers may be a backend's."
-wide_enough(T, s::Spec) = isinexact_spec(s) ? promote_type(T, eltype_of(s)) : eltype_of(s)
+function zeros_like(x, s::Spec{T,N}) where {T,N}
+    # a backend's integers may be of a type that nothing tells here; these results are not used
+    isinexact_spec(s) ||
+        return known_dtype(eltype(x)) ? fresh(s) : fill!(Array{Any,N}(undef, s.size), zero(T))
+    y = similar(x, promote_type(eltype(x), eltype_of(s)), s.size)
+    fill!(y, zero(eltype(y)))
+end
 
 "The inexact results by their slots, each as an array in the order of memory."
 function inexact_leaves(c::Call, y)
@@ -124,14 +128,19 @@ function backend(code::AbstractString)
     absent = filter(p -> p != "JaxprAD" && !is_there(p), packages)
     VERSION >= v"1.9" && isempty(absent) || throw(EngineUnavailable(missing_packages(code, absent)))
     place = Module(:Backend)
-    for package in packages
-        m = package == "JaxprAD" ? parentmodule(@__MODULE__) :
-            Base.require(Base.identify_package(package))
+    modules = map(p -> loaded(p), packages)
+    for (package, m) in zip(packages, modules)
         Core.eval(place, :(const $(Symbol(package)) = $m))
         Core.eval(place, :(using .$(Symbol(package))))
     end
+    home = findfirst(m -> isdefined(m, Symbol(constructor)), modules)  # not all are exported
+    home === nothing && throw(EngineUnavailable("there is no $constructor in " *
+                                                join(packages, ", ")))
+    Core.eval(place, :(import .$(Symbol(packages[home])): $(Symbol(constructor))))
     Base.invokelatest(Core.eval, place, Meta.parse(code))
 end
+loaded(package) =
+    package == "JaxprAD" ? parentmodule(@__MODULE__) : Base.require(Base.identify_package(package))
 missing_packages(code, absent) =
     VERSION < v"1.9" ?
     "engine=\"$code\" needs Julia 1.10 or newer, with DifferentiationInterface.jl" :
