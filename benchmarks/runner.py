@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -87,9 +88,11 @@ def _flags(quick: bool) -> Iterator[str]:
 
 
 def _ask(*arguments: str, flags: str = "") -> dict[str, Any]:
-    # First results are those of a first time: with nothing kept from before.
-    variables = {cache.SETTING: cache.OFF[0], "XLA_FLAGS": _with(flags)}
-    return ask("-m", "benchmarks.worker", *arguments, variables=variables)
+    # First results are those of a first time, with nothing kept from before; kernels are in files, as users
+    # have them.
+    with tempfile.TemporaryDirectory(prefix="pybridge-bench-") as folder:
+        variables = {cache.SETTING: folder, "XLA_FLAGS": _with(flags)}
+        return ask("-m", "benchmarks.worker", *arguments, variables=variables)
 
 
 def _with(flags: str) -> str:

@@ -19,13 +19,7 @@ struct Processor
     name::String
     features::String
 end
-"""
-The one that code runs on. While a system image is built, which is for any, it is "generic": what
-is compiled for it into the image is not what kernels call that are compiled in a process."""
-this_processor() =
-    unsafe_string(Base.JLOptions().cpu_target) == GENERIC ? Processor(GENERIC, "") :
-    Processor(ccall(:jl_get_cpu_name, Ref{String}, ()), this_processors_features())
-const GENERIC = "generic"
+this_processor() = Processor(ccall(:jl_get_cpu_name, Ref{String}, ()), this_processors_features())
 function this_processors_features()
     llvm = loaded_llvm()
     llvm === nothing ? "" :
@@ -34,6 +28,5 @@ end
 
 "The bytes of its registers for vectors: 64 with AVX-512, which it has by its features or its name."
 register_bytes(p::Processor) =
-    p.name == GENERIC ? 16 :
     occursin("+avx512f", p.features) || endswith(p.name, "avx512") || p.name == "x86-64-v4" ?
     64 : 32

@@ -47,5 +47,4 @@ end
     @test JaxprAD.register_bytes(JaxprAD.Processor("skylake-avx512", "")) == 64
     @test JaxprAD.register_bytes(JaxprAD.Processor("haswell", "+avx2,-avx512f")) == 32
     @test JaxprAD.register_bytes(JaxprAD.Processor("any", "+avx2,+avx512f")) == 64
-    @test JaxprAD.register_bytes(JaxprAD.Processor(JaxprAD.GENERIC, "")) == 16
 end
