@@ -30,7 +30,6 @@ def drag(u, p):
 def interface():
     """Skips without DifferentiationInterface."""
     try:
-        pb.julia_function("sin", engine="AutoSimpleFiniteDiff()")
         jax.jvp(pb.julia_function("sin", engine="AutoSimpleFiniteDiff()"), (1.0,), (1.0,))
     except pb.EngineUnavailable as missing:
         pytest.skip(str(missing))

@@ -1,15 +1,11 @@
 # Calls as functions of one vector, which backends of ADTypes differentiate; and which there are.
 
-using JaxprAD.Functions: Arrays, ByBackend, Call, Description, EngineUnavailable, Pullback,
-    Pushforward, ResultMismatch, Runner, Views, available_backends, backend, distribute!, execute!,
-    fresh, joined, make_runner, package_of, pick, read_tree, run!, slotted, vector_function
-const Functions = JaxprAD.Functions
+include("../support/calls.jl")
 
-function call_of(f, arguments, result; layout = Views(), options...)
-    template, x = slotted(read_tree(arguments))
-    results, y = slotted(read_tree(result))
-    Call(f, template, results, layout, x, y; options...)
-end
+using JaxprAD.Functions: Arrays, ByBackend, Description, EngineUnavailable, Pullback,
+    Pushforward, ResultMismatch, Runner, available_backends, backend, distribute!, execute!,
+    fresh, joined, make_runner, package_of, pick, run!, vector_function
+const Functions = JaxprAD.Functions
 
 "A backend whose derivatives are central differences, by the two methods that an extension has."
 struct Differences end
@@ -37,20 +33,10 @@ function results_of(what, operands...)
     y
 end
 
-"(A, s) -> (B, k, t): arrays, numbers and integers in and out."
-mixture(A, s, n) = (B = s .* A .^ 2, k = n + 1, t = sum(sin, A) * s)
-function mixture!(out, A, s, n)
-    out.B .= s .* A .^ 2
-    out.k[] = n + 1
-    out.t[] = sum(sin, A) * s
-    nothing
-end
-const TREES = "( f64[2,3] f64[] i32[] )", "{ B f64[2,3] k i32[] t f64[] }"
-
 @testset "all active operands at once, in the order of memory" begin
     rng = MersenneTwister(3)
     for (f, inplace) in ((mixture, false), (mixture!, true)), layout in (Views(), Arrays())
-        c = call_of(f, TREES...; layout = layout, inplace = inplace)
+        c = call_of(f, MIXTURE...; layout = layout, inplace = inplace)
         A, s, n = randn(rng, 3, 2), fill(0.7), fill(Int32(4))
         Ȧ, ṡ = randn(rng, 3, 2), fill(randn(rng))
         y = vector_function(Pushforward(c, (1, 2)))([vec(A); s[]], (A, s, n))

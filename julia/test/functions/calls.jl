@@ -1,14 +1,11 @@
 # Calls of users' functions on memory in XLA's layout, their errors, and their own derivative rules.
 
-using JaxprAD.Functions: Arrays, Call, Description, FunctionNotFound, InputMutated, Pullback,
-    Pushforward, ReadOnlyArray, ResultMismatch, Runner,
-    Views, by_enzyme, execute!, jvp_call, make_runner, read_tree, run_numbered!, slotted, vjp_call
+include("../support/calls.jl")
 
-function call_of(f, arguments, result; layout = Views(), options...)
-    template, x = slotted(read_tree(arguments))
-    results, y = slotted(read_tree(result))
-    Call(f, template, results, layout, x, y; options...)
-end
+using JaxprAD.Functions: Arrays, Description, FunctionNotFound, InputMutated, Pullback,
+    Pushforward, ReadOnlyArray, ResultMismatch, Runner,
+    by_enzyme, execute!, jvp_call, make_runner, run_numbered!, vjp_call
+
 "The results for operands, both as they lie in memory."
 function called(c, operands...; results = map(JaxprAD.Functions.fresh, c.outputs))
     execute!(c, results, map(asarray, operands))

@@ -1,17 +1,14 @@
 # Derivatives of Julia functions that Python calls, by backends of ADTypes: the one that
 # DifferentiationInterface has of its own, and JaxprAD's. Skipped where that package is missing.
 
-using JaxprAD.Functions: ByBackend, Call, Pullback, Pushforward, Views, available_backends,
-    backend, execute!, fresh, read_tree, slotted
+include("../support/calls.jl")
+
+using JaxprAD.Functions: ByBackend, Pullback, Pushforward, available_backends, backend, execute!,
+    fresh
 
 if VERSION >= v"1.9" && Base.find_package("DifferentiationInterface") !== nothing
     import DifferentiationInterface
 
-    function call_of(f, arguments, result; options...)
-        template, x = slotted(read_tree(arguments))
-        results, y = slotted(read_tree(result))
-        Call(f, template, results, Views(), x, y; options...)
-    end
     function derivative(code, of, Kind, active, operands...)
         what = ByBackend(Kind(of, active), backend(code))
         y = map(fresh, what.outputs)
@@ -21,21 +18,12 @@ if VERSION >= v"1.9" && Base.find_package("DifferentiationInterface") !== nothin
         y
     end
 
-    model(A, s, n) = (B = s .* A .^ 2, k = n + 1, t = sum(sin.(A)) * s)
-    function model!(out, A, s, n)
-        out.B .= s .* A .^ 2
-        out.k[] = n + 1
-        out.t[] = sum(sin.(A)) * s
-        nothing
-    end
-
     @testset "$code, in place: $inplace" for (code, tolerance) in (
             ("AutoSimpleFiniteDiff(1e-6)", 1e-4), ("AutoJaxprAD()", 1e-12)),
-        (f, inplace) in ((model, false), (model!, true))
+        (f, inplace) in ((mixture, false), (mixture!, true))
 
         rng = seeded("function backends")
-        c = call_of(f, "( f64[2,3] f64[] i32[] )", "{ B f64[2,3] k i32[] t f64[] }";
-            inplace = inplace)
+        c = call_of(f, MIXTURE...; inplace = inplace)
         A, s, n = randn(rng, 3, 2), fill(0.7), fill(Int32(4))
         Ȧ, ṡ = randn(rng, 3, 2), fill(randn(rng))
         Ḃ, ṫ = derivative(code, c, Pushforward, (1, 2), A, s, n, Ȧ, ṡ)
