@@ -11,10 +11,11 @@ function begin_sums(p::Program)
     any(hasbodies, p.equations) || return p
     p = with(p; equations = Equation[map_bodies(begin_sums, e) for e in p.equations])
     uses, equations = use_counts(p), p.equations
+    summed_up = VarSet(v for e in equations if hasbodies(e) for v in e.outputs)
     for e in p.equations
         name(e.op) === :add && !any(a -> isempty(shape(a)), e.inputs) || continue
         for (y, z) in (e.inputs, reverse(e.inputs))
-            get(uses, y, 0) == 1 || continue
+            y in summed_up && get(uses, y, 0) == 1 || continue
             begun = with_first_term(equations, e, y, z)
             begun === nothing || (equations = begun; break)
         end
@@ -27,7 +28,6 @@ The equations in which the loop that sums up `y` begins with `z`, and gives what
 nothing where it cannot."""
 function with_first_term(equations, sum::Equation, y::Var, z::Var)
     i = findfirst(e -> any(v -> v === y, e.outputs), equations)
-    i !== nothing && hasbodies(equations[i]) || return nothing
     loop, j = equations[i], findfirst(e -> e.outputs == sum.outputs, equations)
     k = findfirst(v -> v === y, loop.outputs)
     definition = IdDict{Var,Equation}(v => e for e in equations[1:i-1] for v in e.outputs)
