@@ -128,7 +128,7 @@ function backend(code::AbstractString)
     absent = filter(p -> p != "JaxprAD" && !is_there(p), packages)
     VERSION >= v"1.9" && isempty(absent) || throw(EngineUnavailable(missing_packages(code, absent)))
     place = Module(:Backend)
-    modules = map(p -> loaded(p), packages)
+    modules = map(loaded, packages)
     for (package, m) in zip(packages, modules)
         Core.eval(place, :(const $(Symbol(package)) = $m))
         Core.eval(place, :(using .$(Symbol(package))))
@@ -151,5 +151,5 @@ missing_packages(code, absent) =
 function by_backend(of, made, step)
     of isa Call || throw(EngineUnavailable("second derivatives of a Julia function by " *
         "DifferentiationInterface are not supported; engine=\"enzyme\" has them"))
-    ByBackend(derived(Val(Symbol(step[1])), of, Tuple(parse.(Int, step[2:end]))), made)
+    ByBackend(derivative(of, step), made)
 end
