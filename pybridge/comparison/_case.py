@@ -96,7 +96,7 @@ def reproduce(
     with jax.enable_x64(x64):
         case = Case(engine, program, tuple(inputs), tuple(tangents), tuple(cotangents), rtol)
         session, row = case.run()
-    reference = {"value": session.exact.value, "jvp": session.exact.jvp, "vjp": session.exact.vjp}
+    reference = session.exact.by_stage
     for name, measured in session.measured.items():
         _print(name, measured.results)
     _print(f"reference, JAX in {session.exact.precision}", reference)

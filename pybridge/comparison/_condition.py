@@ -48,9 +48,7 @@ class Condition:
 
     @cached_property
     def _expected(self) -> dict[str, Arrays]:
-        exact = self.exact
-        found = {"value": exact.value, "jvp": exact.jvp, "vjp": exact.vjp}
-        return {stage: y for stage, y in found.items() if y is not None}
+        return {stage: y for stage, y in self.exact.by_stage.items() if y is not None}
 
     @cached_property
     def _sensitivities(self) -> dict[str, list[float]]:

@@ -36,6 +36,10 @@ class Exact:
     run: Evaluation
     notes: tuple[str, ...] = ()
 
+    @property
+    def by_stage(self) -> dict[str, Arrays | None]:
+        return {"value": self.value, "jvp": self.jvp, "vjp": self.vjp}
+
 
 def exact(problem: Problem) -> Exact:
     """Falls back on the inputs' own precision, with a note, where the function refuses float64.

@@ -80,8 +80,7 @@ class Session:
 
     def take(self, name: str, measured: Measured, equations: int | None = None) -> None:
         """Begins the engine's row with its errors."""
-        found, exact = measured.results, self.exact
-        expected = {"value": exact.value, "jvp": exact.jvp, "vjp": exact.vjp}
+        found, expected = measured.results, self.exact.by_stage
         pairs = {s: (found[s], wanted) for s, wanted in expected.items() if s in found and wanted is not None}
         units = {stage: self.condition.units(stage) for stage in pairs}
         errors = {stage: _numbers.error(*pair, units[stage]) for stage, pair in pairs.items()}
