@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,15 +63,16 @@ def _kind_for(julia: Installation) -> Kind | None:
     return kind_of(processor_flags()) if julia.release < (1, 9) else None
 
 
-def kind_of(flags: set[str]) -> Kind | None:
+def kind_of(flags: Set[str]) -> Kind | None:
     """The widest kind whose flags all are there."""
     return next((kind for kind in _KINDS if kind.flags <= flags), None)
 
 
-def processor_flags() -> set[str]:
+@functools.cache
+def processor_flags() -> frozenset[str]:
     """What Linux says that every core can do; empty on other systems."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return set()
-    return set(next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), []))
+        return frozenset()
+    return frozenset(next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), []))
