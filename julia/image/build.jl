@@ -1,5 +1,5 @@
-# Run by an old Julia that writes a system image: JaxprAD loaded, and compiled for what the workload
-# uses.
+# Run by an old Julia that writes a system image: JaxprAD loaded, and compiled for what the workloads
+# use.
 #
 #     julia -J <base image> --output-o image.o build.jl PACKAGE_FOLDER
 
@@ -10,6 +10,8 @@ Base.init_load_path()
 pushfirst!(LOAD_PATH, ARGS[1])
 using JaxprAD
 JaxprAD.run_workload(JaxprAD.WORKLOAD, JaxprAD.MODELS)
+include("tracing.jl")
+TracingWorkload.run()
 # Whoever starts from this image has paths of their own.
 empty!(LOAD_PATH)
 empty!(DEPOT_PATH)
