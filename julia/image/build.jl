@@ -1,5 +1,5 @@
-# Run by an old Julia that writes a system image: JaxprAD loaded, and compiled for what the workloads
-# use.
+# Run by an old Julia that writes a system image: JaxprAD loaded, and compiled for what the
+# workloads use.
 #
 #     julia -J <base image> --output-o image.o build.jl PACKAGE_FOLDER
 
