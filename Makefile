@@ -13,9 +13,10 @@ OLDEST := 3.11
 OLDEST_PYTHON ?= $(shell .ci/pythons $(OLDEST))
 # Nothing where the oldest Python is missing, or is the only one.
 OLDEST_VENV := $(if $(filter-out $(PYTHON),$(OLDEST_PYTHON)),.venv-oldest/python.stamp)
-# What depends on JAX: all tests but those of Julia, of kernels and libraries, of comparisons and of the command
-# line. Of the derivatives each primitive once, in narrower dtypes: what Julia makes of Programs is the same.
-OLDEST_TESTS := tests/frontend tests/transformations tests/engines tests/programs \
+# What depends on JAX: all tests but those of Julia, of kernels and libraries, of comparisons, of the command line
+# and of other people's packages, which `make zoo` runs on both. Of the derivatives each primitive once, in narrower
+# dtypes: what Julia makes of Programs is the same.
+OLDEST_TESTS := tests/frontend tests/transformations tests/engines \
 	tests/derivatives/test_cases.py tests/derivatives/test_activity.py \
 	$(filter-out tests/api/test_library%,$(wildcard tests/api/test_*.py)) tests/checkout/test_conformance.py \
 	$(addprefix --deselect tests/derivatives/test_cases.py::,test_natively test_in_float64)

@@ -12,7 +12,7 @@ structure, with the same types and sizes.
     (2.0, 9.0)
 """
 cond(condition::Bool, f, g, x...) = condition ? f(x...) : g(x...)
-function cond(condition::TracedBool, f, g, x...)
+function cond(condition::TracedBool, @nospecialize(f), @nospecialize(g), x...)
     isknown(condition) && return cond(condition.atom.value, f, g, x...)
     on, off = trace_body(f, x...), trace_body(g, x...)
     same_results(on, off, "the two sides of `cond`")
@@ -33,13 +33,18 @@ Reverse mode runs natively (`jit`); `bound`, where it is given, is how many trip
     julia> while_loop(x -> x < 100, x -> 2x, 3.0)
     192.0
 """
-function while_loop(condition, step, start; bound = nothing)
-    if recording() === nothing
-        while condition(start)
-            start = step(start)
-        end
-        return start
+while_loop(@nospecialize(condition), @nospecialize(step), start; bound = nothing) =
+    recording() === nothing ? plain_while(condition, step, start) :
+    traced_while(condition, step, start, bound)
+
+function plain_while(condition, step, start)
+    while condition(start)
+        start = step(start)
     end
+    start
+end
+
+function traced_while(@nospecialize(condition), @nospecialize(step), start, bound)
     start = as_traced(start)
     test, body = trace_body(condition, start), trace_body(step, start)
     carries_itself(body, "while_loop")
@@ -67,22 +72,26 @@ last one. Where there are no `xs`, `nothing`, `length` says how often.
     julia> scan((total, x) -> (total + x, total + x), 0.0, [1.0, 2.0, 3.0])
     (6.0, [1.0, 3.0, 6.0])
 """
-function scan(f, start, xs; reverse::Bool = false, length = nothing)
+function scan(@nospecialize(f), start, xs; reverse::Bool = false, length = nothing)
     n = trips(xs, length)
-    recording() === nothing && return plain_scan(f, start, xs, n, reverse)
+    recording() === nothing ? plain_scan(f, start, xs, n, reverse) :
+    traced_scan(f, start, xs, n, reverse)
+end
+
+function traced_scan(@nospecialize(f), start, xs, n, reverse)
     start, (leaves, structure) = as_traced(start), flatten(as_traced(xs))
     samples = assembled(element_structure(structure), Any[slice_sample(x) for x in leaves])
     body = trace_body(f, start, samples)
-    body.result isa Container && Base.length(body.result.parts) == 2 || throw(
+    body.result isa Container && length(body.result.parts) == 2 || throw(
         TracingFailed("the function of scan must give the next state and a result", user_line(),
             nothing))
     carry, kept = flatten(start)[1], body.result.parts[1]
-    carries_itself(body, "scan", kept, Base.length(carry))
+    carries_itself(body, "scan", kept, length(carry))
     y = emit_here(primitive(:scan),
         vcat(capture_atoms(body), leaf_atoms(start), Atom[atom_here(x) for x in leaves]),
-        Attributes(:length => n, :reverse => reverse, :consts => Base.length(body.captured),
-            :carry => Base.length(carry), :unroll => 1, :body => body.program))
-    k = Base.length(carry)
+        Attributes(:length => n, :reverse => reverse, :consts => length(body.captured),
+            :carry => length(carry), :unroll => 1, :body => body.program))
+    k = length(carry)
     from_atoms(kept, y[1:k]), from_atoms(stacked_structure(body.result.parts[2]), y[k+1:end])
 end
 

@@ -100,7 +100,7 @@ end
 
 "`f`, traced by itself: it may not take part in derivatives but by its arguments."
 function trace_rule(f, x...)
-    t = trace_here(f, open_recording(), x...)
+    t = trace_here(f, open_recording(), x)
     any(a -> a isa Var && isinexact(dtype(a)), t.captured) && rule_error(
         "a function with a derivative of the user's closes over a traced value, by which the " *
         "rule does not differentiate: make it an argument")

@@ -30,7 +30,7 @@ function trace(d::Functions.Description)
         Tuple(as_in_memory(v) for v in leaves_of(result[], y))
     end
     t = unchanged_globals(Functions.home(d)) do
-        trace_here(run, nothing, map(sample, specs)...; flattened = flatten_state)
+        trace_here(run, nothing, Tuple(map(sample, specs)), flatten_state)
     end
     p, captured = with(t.program; name = program_name(d["name"])), map(plain_value, t.captured)
     d["narrow"] == "1" || return DescribedTrace(p, captured, result[])

@@ -1,8 +1,8 @@
 # Traced functions as native code.
 
 "A function with the native code made of it for each structure and types of arguments."
-struct JitFunction{F}
-    f::F
+struct JitFunction
+    f::Any
     compiled::Dict{Any,Any}
     lock::ReentrantLock
 end
@@ -27,7 +27,7 @@ constants: where one has changed since, the call throws `CapturedArrayChanged`. 
     julia> f([1.0, 2.0])
     [3.0, 12.0]
 """
-jit(f) = JitFunction(f, Dict{Any,Any}(), ReentrantLock())
+jit(@nospecialize(f)) = JitFunction(f, Dict{Any,Any}(), ReentrantLock())
 argument_names(j::JitFunction, n) = argument_names(j.f, n)
 program_name(j::JitFunction) = program_name(j.f)
 
@@ -43,8 +43,8 @@ function (j::JitFunction)(x...)
     assembled(t.result, leaf_results(t.result, y))
 end
 
-function compiled_trace(f, x)
-    t = trace_here(f, nothing, x...)
+function compiled_trace(@nospecialize(f), x)
+    t = trace_here(f, nothing, x)
     p = typecheck(optimize(t.program))
     # what the traced code itself has changed is a buffer of its own
     constants = CapturedArray[x for x in t.captured if isunchanged(x)]

@@ -29,19 +29,21 @@ An array of size (m, n) is an array of shape (n, m) in the Program: the same mem
     julia> t([1.0, 2.0], 3.0) ≈ sin(3) + sin(6)
     true
 """
-trace(f, arguments...) = trace_here(f, recording(), arguments...)
+trace(@nospecialize(f), arguments...) = trace_here(f, recording(), arguments)
 
 "A function of a loop's state or a side of a branch."
-trace_body(f, arguments...) =
-    trace_here(f, open_recording(), arguments...; flattened = flatten_state)
+trace_body(@nospecialize(f), arguments...) =
+    trace_here(f, open_recording(), arguments, flatten_state)
 
-function trace_here(f, outer, arguments...; flattened = flatten)
+# Here and in the transforms nothing is compiled for each function, which has a type of its own.
+function trace_here(@nospecialize(f), outer, arguments::Tuple, flattened = flatten)
     leaves, structure = flatten(arguments)
     inputs = Var[Var(leaf_type(x)) for x in leaves]
     r = OpenTrace(outer)
+    held = Ref{Any}(f)
     outputs, result = record(r) do _
         given = Any[traced_leaf(kind, v) for (kind, v) in zip(leaf_kinds(structure), inputs)]
-        run_traced(f, assembled(structure, given), flattened)
+        run_traced(held[], assembled(structure, given), flattened)
     end
     p = Program(program_name(f), vcat(r.inputs, inputs), r.builder.equations, outputs)
     TracedFunction(merge_pieces(reroll_loops(dce(p))), r.captured,
@@ -51,7 +53,7 @@ traced_leaf(::NumberLeaf, v) = traced_number(v)
 traced_leaf(::ArrayLeaf, v) = traced_array(v)
 
 "The atoms and the structure of the result; exceptions are named, with the line."
-function run_traced(f, arguments, flattened)
+function run_traced(@nospecialize(f), arguments, flattened)
     try
         results, result = flattened(f(arguments...))
         Atom[result_atom(x) for x in results], result
@@ -65,7 +67,7 @@ result_atom(x::AbstractArray) = atom_here(x)
 """
 What the only method for so many arguments calls them. Others are x1, x2 ...: of functions with
 several methods, with arguments that have no name, or that are taken apart."""
-function argument_names(f, n)
+function argument_names(@nospecialize(f), n)
     fitting = [m for m in methods(f) if m.nargs == n + 1 && !m.isva]
     plain = ["x$k" for k in 1:n]
     length(fitting) == 1 || return plain
@@ -74,8 +76,8 @@ function argument_names(f, n)
 end
 argument_names(t::TracedFunction, n) = t.names
 
-program_name(f) = "f"
-function program_name(f::Function)
+program_name(@nospecialize(f)) = "f"
+function program_name(@nospecialize(f::Function))
     n = string(nameof(f))
     occursin(r"^[A-Za-z_][A-Za-z0-9_]*$", n) ? n : "f"
 end

@@ -19,7 +19,7 @@ for these is not looked at.
     julia> jvp(sin, (0.0,), (2.0,))
     (0.0, 2.0)
 """
-function jvp(f, x::Tuple, ẋ::Tuple)
+function jvp(@nospecialize(f), x::Tuple, ẋ::Tuple)
     t = trace(f, x...)
     leaves, tangents = flatten(x)[1], tangent_leaves(x, ẋ)
     p = jvp(t.program, active_inputs(t))
@@ -33,7 +33,7 @@ end
     linearize(f, x...) -> (y, pushforward)
 
 The value and the function `ẋ... -> ẏ`, the derivative at x: what it needs is computed once."""
-function linearize(f, x...)
+function linearize(@nospecialize(f), x...)
     l = linearized_function(f, x)
     l.value, function (ẋ...)
         ẏ = run_program(l.halves.linear, vcat(l.residuals, tangent_leaves(x, ẋ)))
@@ -53,7 +53,7 @@ transpose of `linearize`'s function.
     julia> pullback([1.0, 1.0])
     ([3.0, 3.0], 3.0)
 """
-function vjp(f, x...)
+function vjp(@nospecialize(f), x...)
     l = linearized_function(f, x)
     n = length(l.residuals)
     backward = transpose(l.halves.linear, Bool[k > n for k in eachindex(l.halves.linear.inputs)])
@@ -63,7 +63,7 @@ function vjp(f, x...)
     end
 end
 
-function linearized_function(f, x)
+function linearized_function(@nospecialize(f), x)
     t = trace(f, x...)
     halves = linearized(t.program, active_inputs(t); compact = true)
     results = run_program(halves.known, vcat(t.captured, flatten(x)[1]))
@@ -80,7 +80,7 @@ For a linear `f` the function `ȳ -> x̄`, a tuple. Of `x` only types and sizes 
     julia> linear_transpose(x -> [1.0 2.0; 3.0 4.0] * x, [0.0, 0.0])([1.0, 0.0])
     ([1.0, 2.0],)
 """
-function linear_transpose(f, x...)
+function linear_transpose(@nospecialize(f), x...)
     t = trace(f, x...)
     backward = transpose(t.program, active_inputs(t))
     leaves = flatten(x)[1]
@@ -147,10 +147,10 @@ each.
     julia> gradient(x -> sum(abs2, x), [1.0, 2.0])
     [2.0, 4.0]
 """
-gradient(f, x...) = value_and_gradient(f, x...)[2]
+gradient(@nospecialize(f), x...) = value_and_gradient(f, x...)[2]
 
 "The value and what `gradient` gives."
-function value_and_gradient(f, x...)
+function value_and_gradient(@nospecialize(f), x...)
     y, pullback = vjp(f, x...)
     y isa Real || throw(NotDifferentiable(
         "a gradient is of a function with one real result; this gives $(describe_result(y)): see " *
@@ -169,7 +169,13 @@ The product of the Hessian of `f` at x with v: `jvp` of `gradient`, in the time 
     julia> hvp(x -> sum(x .^ 3), [1.0, 2.0], [1.0, 0.0])
     [6.0, 0.0]
 """
-hvp(f, x, v) = jvp(z -> gradient(f, z), (x,), (v,))[2]
+hvp(@nospecialize(f), x, v) = jvp(gradient_function(f), (x,), (v,))[2]
+
+"`z -> gradient(f, z)`, of the same type for every f."
+function gradient_function(@nospecialize(f))
+    held = Ref{Any}(f)
+    z -> gradient(held[], z)
+end
 
 """
     jacobian(f, x::AbstractArray)
@@ -180,7 +186,7 @@ by as many pushforwards as there are columns or, where there are fewer, pullback
     julia> jacobian(x -> [x[1] * x[2], x[1] + x[2]], [2.0, 3.0])
     [3.0 2.0; 1.0 1.0]
 """
-function jacobian(f, x::AbstractArray)
+function jacobian(@nospecialize(f), x::AbstractArray)
     y, push = linearize(f, x)
     y isa Number || y isa AbstractArray || throw(
         NotDifferentiable("a Jacobian is of a function that gives an array", user_line()))
@@ -206,4 +212,4 @@ The matrix of second derivatives of a function with one real result.
     julia> hessian(x -> x[1]^2 * x[2], [1.0, 2.0])
     [4.0 2.0; 2.0 0.0]
 """
-hessian(f, x::AbstractArray) = jacobian(z -> gradient(f, z), x)
+hessian(@nospecialize(f), x::AbstractArray) = jacobian(gradient_function(f), x)

@@ -10,14 +10,19 @@ numbers are the same for every slice, and so is what `f` closes over.
     julia> vmap(x -> x / sum(x))([1.0 3.0; 3.0 1.0])
     [0.25 0.75; 0.75 0.25]
 """
-vmap(f) = function (x...)
-    leaves, structure = flatten(x)
-    kinds = leaf_kinds(structure)
-    sliced = Any[v for (v, kind) in zip(leaves, kinds) if kind isa ArrayLeaf]
-    isempty(sliced) && throw(DimensionMismatch("vmap needs an array to slice"))
-    scan(nothing, Tuple(sliced)) do _, slices
-        parts = Iterators.Stateful(slices)
-        nothing, f(assembled(structure,
-            Any[kind isa ArrayLeaf ? popfirst!(parts) : v for (v, kind) in zip(leaves, kinds)])...)
-    end[2]
+function vmap(@nospecialize(f))
+    held = Ref{Any}(f)      # so that the result has one type for all functions
+    function (x...)
+        leaves, structure = flatten(x)
+        kinds = leaf_kinds(structure)
+        sliced = Any[v for (v, kind) in zip(leaves, kinds) if kind isa ArrayLeaf]
+        isempty(sliced) && throw(DimensionMismatch("vmap needs an array to slice"))
+        scan(nothing, Tuple(sliced)) do _, slices
+            parts = Iterators.Stateful(slices)
+            given = Any[
+                kind isa ArrayLeaf ? popfirst!(parts) : v for (v, kind) in zip(leaves, kinds)
+            ]
+            nothing, held[](assembled(structure, given)...)
+        end[2]
+    end
 end
