@@ -22,8 +22,6 @@ OLDEST_TESTS := tests/frontend tests/transformations tests/engines \
 	$(addprefix --deselect tests/derivatives/test_cases.py::,test_natively test_in_float64)
 # Processes that run tests side by side; each has a Julia of its own.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
-# More parts than processes, so that none has much to do when the others have ended.
-JULIA_PARTS := $(shell echo $$((2 * $(JOBS))))
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.txt' -o -name '*.toml' | grep -v Manifest)
 
 help:
@@ -88,7 +86,8 @@ test: lint
 test-julia: .venv/julia.stamp
 	julia="$$($(BIN)/python -c 'from pybridge.runtime.julia import find, processor; julia = find().require(); \
 		print(julia.executable, *processor.options(julia))')"; \
-	seq $(JULIA_PARTS) | xargs -P $(JOBS) -I{} $$julia --startup-file=no julia/test/runtests.jl --part {}/$(JULIA_PARTS)
+	shared="$$(mktemp -d)"; trap 'rm -rf "$$shared"' EXIT; \
+	seq $(JOBS) | xargs -P $(JOBS) -I{} $$julia --startup-file=no julia/test/runtests.jl --share "$$shared"
 
 test-python: .venv/image.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal

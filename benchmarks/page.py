@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pybridge.quantities import MISSING, seconds, size
+
 from .claims import claims
-from .report import NONE, Line, environment, failures, figure, limit_lines, lines, seconds, size
+from .report import Line, environment, failures, figure, limit_lines, lines
 from .results import Measured, Results
 from .runner import FLAG
 from .suites import Suite
@@ -110,7 +112,7 @@ _LIMIT_HEAD = ("benchmark", "pybridge", "by hand", "times its time", "at most", 
 def _cells(line: Line) -> tuple[str, ...]:
     row = line.row
     rival = row.rivals[line.rival]
-    memory = NONE if row.memory_met() is None else f"{size(row.ours.memory)}, {size(row.reference_memory)}"
+    memory = MISSING if row.memory_met() is None else f"{size(row.ours.memory)}, {size(row.reference_memory)}"
     more = " (**more**)" if row.memory_met() is False else ""
     return (
         line.case.title,

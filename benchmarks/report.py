@@ -11,12 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from pybridge.quantities import MISSING, seconds, size
+
 from .case import Case, Requirement
 from .claims import claims
 from .results import Measured, Results, Side
 from .suites import cases
 
-NONE = "-"
 _MARKS = {True: ("met", "green"), False: ("not met", "bold red"), None: ("", "dim")}
 
 
@@ -150,7 +151,7 @@ def _error(row: Measured) -> Text:
 
 def _memory(row: Measured) -> Text:
     if row.ours.memory is None:
-        return Text(NONE)
+        return Text(MISSING)
     return Text(f"{size(row.ours.memory)} {size(row.reference_memory)}", _MARKS[row.memory_met()][1])
 
 
@@ -189,20 +190,5 @@ def _time(row: Measured, side: Side) -> str:
     return seconds(side.first if row.cold else side.seconds)
 
 
-def seconds(value: float | None) -> str:
-    """With three digits and a unit."""
-    if value is None:
-        return NONE
-    unit, scale = next(((u, s) for u, s in (("s", 1.0), ("ms", 1e-3)) if value >= s), ("µs", 1e-6))
-    return f"{value / scale:.3g} {unit}"
-
-
-def size(value: int | None) -> str:
-    if value is None:
-        return NONE
-    unit, scale = next(((u, s) for u, s in (("MB", 1e6), ("kB", 1e3)) if value >= s), ("B", 1))
-    return f"{value / scale:.3g} {unit}"
-
-
 def figure(value: float | None) -> str:
-    return NONE if value is None else f"{value:.3g}"
+    return MISSING if value is None else f"{value:.3g}"

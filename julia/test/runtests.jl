@@ -1,5 +1,5 @@
-# All tests, those of the files named (`julia test/runtests.jl rules/elementwise`), or every n-th
-# file from the k-th on (`--part k/n`).
+# All tests, those of the files named (`julia test/runtests.jl rules/elementwise`), or those that no
+# other process has begun of several that share an empty folder (`--share FOLDER`).
 
 push!(LOAD_PATH, joinpath(@__DIR__, ".."))
 include("support/harness.jl")
@@ -35,12 +35,22 @@ function include_apart(file)
     Base.include(apart, joinpath(@__DIR__, "$file.jl"))
 end
 
+"Whether no other process has begun with the file: making a folder succeeds in one of them."
+function claimed(file, folder)
+    claim = joinpath(folder, replace(file, '/' => '_'))
+    try
+        mkdir(claim)
+        true
+    catch
+        isdir(claim) || rethrow()
+        false
+    end
+end
+
 function chosen(arguments)
-    files = test_files()
-    isempty(arguments) && return files
-    arguments[1] == "--part" || return map(f -> replace(f, r"\.jl$" => ""), arguments)
-    k, n = parse.(Int, split(arguments[2], '/'))
-    files[k:n:end]
+    isempty(arguments) && return test_files()
+    arguments[1] == "--share" || return map(f -> replace(f, r"\.jl$" => ""), arguments)
+    Iterators.filter(file -> claimed(file, arguments[2]), test_files())
 end
 
 @testset "JaxprAD" begin

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..quantities import MISSING, seconds, size
 from ._nestings import NESTINGS, Nesting
 from ._rows import Error, Row, Second
 
-NONE = "-"
 _CANNOT = "cannot"
 _SHORT = dict(zip(NESTINGS, ("F/R", "R/F", "R/R"), strict=True))
 
@@ -33,7 +33,7 @@ def columns(second: bool) -> tuple[Column, ...]:
 
 def _of_error(error: Error | None) -> str:
     if error is None:
-        return NONE
+        return MISSING
     lines = [f"{error.absolute:.1e}", f"{error.relative:.1e}"]
     if error.units is not None:
         shown = f"{error.units:.0f}" if 100 <= error.units < 1e5 else f"{error.units:.2g}"
@@ -46,25 +46,17 @@ def _of_error(error: Error | None) -> str:
 
 
 def _of_number(number: float | None) -> str:
-    return NONE if number is None else f"{number:.1e}"
-
-
-def _of_bytes(count: int | None) -> str:
-    return NONE if count is None else size(count)
-
-
-def _of_seconds(value: float | None) -> str:
-    return NONE if value is None else seconds(value)
+    return MISSING if number is None else f"{number:.1e}"
 
 
 def _of_times(value: float | None, ratio: float | None) -> str:
-    return _of_seconds(value) + (f"\n{ratio:.2f} x jax" if value and ratio is not None else "")
+    return seconds(value) + (f"\n{ratio:.2f} x jax" if value and ratio is not None else "")
 
 
 def _orders(row: Row) -> str:
     if not row.ran:
-        return NONE
-    return "\n".join(str(t) if t else NONE for t in (row.taylor_jvp, row.taylor_vjp))
+        return MISSING
+    return "\n".join(str(t) if t else MISSING for t in (row.taylor_jvp, row.taylor_vjp))
 
 
 def _product(nesting: Nesting) -> Callable[[Row], str]:
@@ -75,37 +67,21 @@ def _product(nesting: Nesting) -> Callable[[Row], str]:
     return cell
 
 
-def seconds(value: float) -> str:
-    """With three digits and a unit."""
-    for unit, of_unit in (("s", 1.0), ("ms", 1e-3)):
-        if value >= of_unit:
-            return f"{value / of_unit:.3g} {unit}"
-    return f"{value / 1e-6:.3g} µs"
-
-
-def size(count: int) -> str:
-    """Of memory, with three digits and a unit."""
-    for unit, of_unit in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= of_unit:
-            return f"{count / of_unit:.3g} {unit}"
-    return f"{count} B"
-
-
 _FIRST = (
     Column("value\nerror", lambda r: _of_error(r.value)),
     Column("JVP\nerror", lambda r: _of_error(r.jvp)),
     Column("VJP\nerror", lambda r: _of_error(r.vjp)),
     Column("<u,Jv>\n=<J'u,v>", lambda r: _of_number(r.adjoint)),
     Column("Taylor\norder", _orders),
-    Column("equa-\ntions", lambda r: NONE if r.equations is None else str(r.equations)),
-    Column("resi-\nduals", lambda r: _of_bytes(r.memory.residuals if r.memory else None)),
-    Column("VJP\nmemory", lambda r: _of_bytes(r.memory.vjp if r.memory else None)),
-    Column("first\ngradient", lambda r: _of_seconds(r.first_gradient)),
-    Column("value\ntime", lambda r: _of_times(r.times.value, r.times.value_ratio) if r.times else NONE),
-    Column("VJP\ntime", lambda r: _of_times(r.times.vjp, r.times.vjp_ratio) if r.times else NONE),
+    Column("equa-\ntions", lambda r: MISSING if r.equations is None else str(r.equations)),
+    Column("resi-\nduals", lambda r: size(r.memory.residuals if r.memory else None)),
+    Column("VJP\nmemory", lambda r: size(r.memory.vjp if r.memory else None)),
+    Column("first\ngradient", lambda r: seconds(r.first_gradient)),
+    Column("value\ntime", lambda r: _of_times(r.times.value, r.times.value_ratio) if r.times else MISSING),
+    Column("VJP\ntime", lambda r: _of_times(r.times.vjp, r.times.vjp_ratio) if r.times else MISSING),
 )
 _SECOND = (
     *(Column(f"HVP {_SHORT[nesting]}\nerror", _product(nesting)) for nesting in NESTINGS),
     Column("<w,Hv>\n=<v,Hw>", lambda r: _of_number(r.second.symmetry if r.second else None)),
-    Column("Taylor\nof HVP", lambda r: str(r.second.taylor) if r.second and r.second.taylor else NONE),
+    Column("Taylor\nof HVP", lambda r: str(r.second.taylor) if r.second and r.second.taylor else MISSING),
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from ._columns import NONE
+from ..quantities import MISSING
 from ._rows import SecondReference
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ COLOURS = {"agrees": "green", "disagrees": "bold red", "failed": "yellow", "unav
 
 def notes(comparison: Comparison) -> Iterator[Text]:
     r = comparison.reference
-    difference = NONE if r.finite_difference is None else f"{r.finite_difference:.1e}"
+    difference = MISSING if r.finite_difference is None else f"{r.finite_difference:.1e}"
     yield from _verdicts(comparison)
     yield Text(
         "Errors: largest absolute, largest relative, and in units of the condition κ times the unit roundoff "
@@ -53,11 +53,11 @@ def _second_notes(comparison: Comparison, second: SecondReference) -> Iterator[T
     told, colour = _DERIVATIVE[second.derivative]
     told = told.replace("of its value", "of the first")
     yield Text.assemble("Second derivative: ", (told, colour), ", by difference quotients.")
-    difference = NONE if second.finite_difference is None else f"{second.finite_difference:.1e}"
+    difference = MISSING if second.finite_difference is None else f"{second.finite_difference:.1e}"
     yield Text(
         "HVP: forward over reverse (F/R), reverse over forward (R/F), reverse over reverse (R/R). The "
         f"reference: {difference} off central differences of its gradient, Taylor order "
-        f"{second.taylor or NONE}; 3 is right."
+        f"{second.taylor or MISSING}; 3 is right."
     )
     for row in comparison.rows:
         if row.second and row.second.cannot:
