@@ -7,8 +7,7 @@ using Libdl
 const FOLDER = mktempdir()
 
 "The Programs that the image is compiled with."
-const WORKLOAD_PROGRAMS =
-    JaxprAD.parse_programs(read(joinpath(@__DIR__, "..", "..", "image", "workload.txt"), String))
+const WORKLOAD_PROGRAMS = JaxprAD.parse_programs(read(JaxprAD.WORKLOAD, String))
 
 inputs_for(r, p) = Any[random_array(r, dtype(v), reverse(Int.(JaxprAD.shape(v)))) for v in p.inputs]
 random_array(r, T, size) =
