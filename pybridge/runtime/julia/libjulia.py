@@ -7,6 +7,7 @@ GIL go: a Julia that held it while waiting for a collection would freeze with Py
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,12 +44,20 @@ def _keep_libgccs_unwinder() -> None:
         ctypes.CDLL("libgcc_s.so.1", mode=ctypes.RTLD_GLOBAL)
 
 
+def _load_without_gil(path: Path) -> None:
+    """ctypes keeps the GIL while it loads a library: Ctrl-C would wait for LLVM to come from a slow disk."""
+    load = ctypes.CDLL(None).dlopen
+    load.argtypes, load.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
+    load(bytes(path), os.RTLD_NOW | os.RTLD_GLOBAL)  # if it fails, ctypes says why
+
+
 class LibJulia:
     """One opened libjulia. `initialise` it, or `adopt` the calling thread if it already runs."""
 
     def __init__(self, path: Path):
         _keep_libgccs_unwinder()
         try:
+            _load_without_gil(path)
             # global, because Julia code looks its own C functions up among the process's symbols
             self._library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
         except OSError as reason:
