@@ -6,10 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..case import Case, Problem, Requirement, native
+from .indexed import epidemic
+from .scans import lorenz
 
 _VMAP = "jax.vmap"
 _RATIOS = (Requirement(_VMAP, 3, threads=1), Requirement(_VMAP, 5, threads=2))
@@ -26,45 +27,19 @@ def _gradients(f: Callable, args: tuple) -> Problem:
 def _lorenz(items: int, quick: bool) -> Problem:
     """Lorenz's equations over two units of time, by Euler's method, from many places."""
     items, steps = (3, 5) if quick else (items, 200)
-    dt = 1e-2
-
-    def loss(parameters, state):
-        sigma, rho, beta = parameters
-
-        def step(s, _):
-            x, y, z = s
-            return (
-                x + dt * sigma * (y - x),
-                y + dt * (x * (rho - z) - y),
-                z + dt * (x * y - beta * z),
-            ), None
-
-        (x, y, z), _ = jax.lax.scan(step, tuple(state), None, length=steps)
-        return x * x + y * y + z * z
-
     random = np.random.default_rng(0)
     parameters = np.array([10.0, 28.0, 8 / 3]) * random.uniform(0.9, 1.1, (items, 3))
-    return _gradients(loss, (parameters, random.uniform(0.5, 1.5, (items, 3))))
+    return _gradients(lorenz(steps, 1e-2), (parameters, random.uniform(0.5, 1.5, (items, 3))))
 
 
 def _epidemic(items: int, quick: bool) -> Problem:
     """An SIR model that writes its states into an array as it goes, with many rates of infection."""
     items, days = (3, 6) if quick else (items, 60)
 
-    def loss(rates, start):
-        def day(k, paths):
-            s, i = paths[0, k - 1], paths[1, k - 1]
-            infected, recovered = rates[0] * s * i, rates[1] * i
-            paths = paths.at[0, k].set(s - infected)
-            return paths.at[1, k].set(i + infected - recovered)
-
-        paths = jnp.zeros((2, days)).at[:, 0].set(start)
-        return jnp.sum(jax.lax.fori_loop(1, days, day, paths)[1] ** 2)
-
     random = np.random.default_rng(0)
     rates = np.array([0.3, 0.1]) * random.uniform(0.8, 1.2, (items, 2))
     infected = random.uniform(0.001, 0.05, items)
-    return _gradients(loss, (rates, np.stack([1 - infected, infected], axis=1)))
+    return _gradients(epidemic(days), (rates, np.stack([1 - infected, infected], axis=1)))
 
 
 def _case(name: str, title: str, make: Callable[[int, bool], Problem], items: int) -> Case:

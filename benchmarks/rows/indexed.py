@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -13,9 +14,8 @@ from ..case import Case, Problem, against_grad, gradient
 _RATIO = 10
 
 
-def _path(length: int, quick: bool) -> Problem:
-    """An SIR model that writes its states into arrays as it goes."""
-    n = 20 if quick else length
+def epidemic(days: int) -> Callable:
+    """The sum of the squares of those infected; the states are written into an array as the loop goes."""
 
     def loss(rates, start):
         def day(k, paths):
@@ -24,10 +24,15 @@ def _path(length: int, quick: bool) -> Problem:
             paths = paths.at[0, k].set(s - infected)
             return paths.at[1, k].set(i + infected - recovered)
 
-        paths = jnp.zeros((2, n)).at[:, 0].set(start)
-        return jnp.sum(jax.lax.fori_loop(1, n, day, paths)[1] ** 2)
+        paths = jnp.zeros((2, days)).at[:, 0].set(start)
+        return jnp.sum(jax.lax.fori_loop(1, days, day, paths)[1] ** 2)
 
-    return gradient(loss, (np.array([0.3, 0.1]), np.array([0.99, 0.01])))
+    return loss
+
+
+def _path(length: int, quick: bool) -> Problem:
+    """An SIR model that writes its states into arrays as it goes."""
+    return gradient(epidemic(20 if quick else length), (np.array([0.3, 0.1]), np.array([0.99, 0.01])))
 
 
 def _sweep(size: int, quick: bool) -> Problem:

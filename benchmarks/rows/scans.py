@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import jax
@@ -13,14 +14,8 @@ from ..case import Case, Limit, Problem, against_grad, gradient
 _STEPS = 614
 
 
-def _lorenz(quick: bool) -> Problem:
-    """Lorenz, Deterministic nonperiodic flow (1963), by Euler's method.
-
-    The trajectory spans 10 units of time, in which its error grows by about e^9 (the largest Lyapunov
-    exponent is 0.906): little enough for gradients in float64 to be compared.
-    """
-    steps = 50 if quick else 100_000
-    dt = 1e-4
+def lorenz(steps: int, dt: float) -> Callable:
+    """What the place after so many steps of Euler's method is away from the origin, squared."""
 
     def loss(parameters, state):
         sigma, rho, beta = parameters
@@ -36,8 +31,20 @@ def _lorenz(quick: bool) -> Problem:
         (x, y, z), _ = jax.lax.scan(step, tuple(state), None, length=steps)
         return x * x + y * y + z * z
 
+    return loss
+
+
+def _lorenz(quick: bool) -> Problem:
+    """Lorenz, Deterministic nonperiodic flow (1963), by Euler's method.
+
+    The trajectory spans 10 units of time, in which its error grows by about e^9 (the largest Lyapunov
+    exponent is 0.906): little enough for gradients in float64 to be compared.
+    """
+    steps = 50 if quick else 100_000
+    dt = 1e-4
+
     args = np.array([10.0, 28.0, 8 / 3]), np.array([1.0, 1.0, 1.0])
-    return gradient(loss, args, (0, 1), (steps, dt))
+    return gradient(lorenz(steps, dt), args, (0, 1), (steps, dt))
 
 
 def _filters(nodes: int, quick: bool) -> Problem:
