@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -16,8 +17,11 @@ from typer.testing import CliRunner
 import pybridge as pb
 from pybridge.cli.app import app
 from pybridge.fuzz import Settings, fuzz
+from pybridge.fuzz.judging import judge
 from pybridge.fuzz.making import MAKERS, at_random, programs, sample
 from pybridge.fuzz.making.growing import Growth, Unfit
+from pybridge.fuzz.reference import Expected, expected
+from pybridge.fuzz.stages import Outcome
 from pybridge.ir.parser import parse
 from pybridge.ir.schema import OPERATIONS
 
@@ -161,3 +165,34 @@ def test_random_programs_are_well_typed():
         assert pb.parse(made.program.to_text()) == made.program
         assert all(x.shape == t.shape for x, t in zip(made.inputs, made.program.input_types, strict=True))
         assert all(np.isfinite(x.astype(complex)).all() for x in made.inputs)
+
+
+def test_the_reference_reaches_into_functions_with_a_transpose_of_their_own(x64):
+    """Its noise is of the arguments, which those functions close over then."""
+    text = """pybridge 1
+    program f(%0: f32[4]) {
+      %1: f32[4] = linear_call %0 %0 {residuals=1, call=(%0: f32[4], %1: f32[4]) {
+        %2: f32[4] = mul %0 %1
+        return %2
+      }, transpose=(%0: f32[4], %1: f32[4]) {
+        %2: f32[4] = mul %1 %0
+        return %2
+      }}
+      return %1
+    }"""
+    found = expected(at_random(parse(text), 0))
+    assert not found.failures
+    (exact,), (moved,) = found.runs["value"][0], found.runs["value"][5]
+    assert 0 < np.max(np.abs(moved - exact)) < 1e-5
+
+
+def test_where_jax_has_no_jvp_a_vjp_may_be_refused_for_want_of_a_rule():
+    """JAX never looks for a rule where the tangent is none in the end."""
+    given = at_random(parse(SHORT.format(op="sin")), 0)
+    y = tuple(np.sin(given.inputs))
+    wanted = Expected({"value": [y], "vjp": [y]}, {"jvp": "NotImplementedError"}, 2.0**-23, True)
+    refused = dict.fromkeys(("jvp", "vjp"), "UnsupportedPrimitive: sin: has no derivative with respect to x")
+    assert judge(given, wanted, Outcome({"value": y}, refused), None) is None
+    with_jvp = replace(wanted, runs={**wanted.runs, "jvp": [y]}, failures={})
+    failure = judge(given, with_jvp, Outcome({"value": y}, refused), None)
+    assert failure is not None and failure.kind == "raises"

@@ -12,7 +12,16 @@ import jax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from .jaxprs import ClosedJaxpr, instantiated, is_zero, jaxpr_as_fun, traced
+from .jaxprs import (
+    ClosedJaxpr,
+    any_tracer,
+    constants,
+    instantiated,
+    is_zero,
+    jaxpr_as_fun,
+    opened,
+    traced,
+)
 
 linear_map_p = Primitive("linear_map")
 linear_map_p.multiple_results = True
@@ -26,11 +35,22 @@ def linear_map(
     """`call(*residuals, *operands)`, a list, which is linear in the operands.
 
     transpose: (residuals..., cotangents of the results...) -> (cotangents of the operands...).
+    Tracers that the two close over become residuals.
     """
     known, linear = (list(map(jax.typeof, xs)) for xs in (residuals, operands))
     forward = traced(call, [*known, *linear])
     backward = traced(transpose, [*known, *(a.to_ct_aval() for a in forward.out_avals)])
-    return _bind(residuals, operands, forward, backward)
+    of_forward, of_backward = ([c for _, c in constants(body)] for body in (forward, backward))
+    if not any_tracer([*of_forward, *of_backward]):
+        return _bind(residuals, operands, forward, backward)
+    n, m = len(of_forward), len(of_backward)
+    there, back = (jaxpr_as_fun(ClosedJaxpr(opened(body), ())) for body in (forward, backward))
+    return linear_map(
+        lambda *args: there(*args[:n], *args[n + m :]),
+        lambda *args: back(*args[n:]),
+        [*of_forward, *of_backward, *residuals],
+        operands,
+    )
 
 
 def _bind(
