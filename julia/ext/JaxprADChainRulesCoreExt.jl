@@ -5,9 +5,8 @@ module JaxprADChainRulesCoreExt
 
 using ChainRulesCore: AbstractThunk, AbstractZero, ChainRulesCore, NoTangent, Tangent, backing,
     canonicalize, frule, rrule, unthunk
-using JaxprAD: ForeignFunction, JaxprAD, JitFunction, LoadedProgram, NotDifferentiable,
-    TracedFunction, cotangent_of, custom_jvp, custom_vjp, flatten, isdifferentiable, jit, jvp,
-    user_line, vjp
+using JaxprAD: JaxprAD, NotDifferentiable, RuledFunction, cotangent_of, custom_jvp, custom_vjp,
+    flatten, isdifferentiable, ruled_jvp, ruled_vjp, user_line
 
 # ---- tangents, which are structures of their own there
 
@@ -73,28 +72,12 @@ hasrule(rule, before, f, x) =
 
 # ---- our functions, for whoever takes rules of ChainRulesCore
 
-const Evaluated = Union{TracedFunction,LoadedProgram,ForeignFunction}
-
-function ChainRulesCore.rrule(f::Evaluated, x...)
-    y, pull = vjp(f, x...)
+function ChainRulesCore.rrule(f::RuledFunction, x...)
+    y, pull = ruled_vjp(f, x)
     y, ȳ -> (NoTangent(), map(to_chain, x, pull(from_chain(y, ȳ)))...)
 end
-function ChainRulesCore.frule((_, ẋ...), f::Evaluated, x...)
-    y, ẏ = jvp(f, x, map(from_chain, x, ẋ))
-    y, to_chain(y, ẏ)
-end
-
-"The derivatives of compiled functions, compiled, by what these keep their code in."
-const PUSHFORWARDS, PULLBACKS = WeakKeyDict{Dict,JitFunction}(), WeakKeyDict{Dict,JitFunction}()
-
-function ChainRulesCore.rrule(j::JitFunction, x...)
-    pull = get!(() -> jit((x, ȳ) -> vjp(j.f, x...)[2](ȳ)), PULLBACKS, j.compiled)
-    y = j(x...)
-    y, ȳ -> (NoTangent(), map(to_chain, x, pull(x, from_chain(y, ȳ)))...)
-end
-function ChainRulesCore.frule((_, ẋ...), j::JitFunction, x...)
-    push = get!(() -> jit((x, ẋ) -> jvp(j.f, x, ẋ)), PUSHFORWARDS, j.compiled)
-    y, ẏ = push(x, map(from_chain, x, ẋ))
+function ChainRulesCore.frule((_, ẋ...), f::RuledFunction, x...)
+    y, ẏ = ruled_jvp(f, x, map(from_chain, x, ẋ))
     y, to_chain(y, ẏ)
 end
 

@@ -233,6 +233,9 @@ include("archive/sizes.jl")
 include("archive/load.jl")
 include("archive/save.jl")
 
+# What other AD systems have rules of.
+include("tracing/ruled.jl")
+
 # Derivatives in a user's tests, a module of its own.
 include("testing/Testing.jl")
 using .Testing: check_derivatives, failures, @test_derivatives

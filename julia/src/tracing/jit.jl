@@ -1,9 +1,12 @@
 # Traced functions as native code.
 
-"A function with the native code made of it for each structure and types of arguments."
+"""
+A function with the native code made of it for each structure and types of arguments, and its
+derivatives in native code, once something has asked for them."""
 struct JitFunction
     f::Any
     compiled::Dict{Any,Any}
+    derivatives::Dict{Symbol,JitFunction}
     lock::ReentrantLock
 end
 "Native code, and the arrays of the user's that are constants in it and may not change."
@@ -27,7 +30,8 @@ constants: where one has changed since, the call throws `CapturedArrayChanged`. 
     julia> f([1.0, 2.0])
     [3.0, 12.0]
 """
-jit(@nospecialize(f)) = JitFunction(f, Dict{Any,Any}(), ReentrantLock())
+jit(@nospecialize(f)) =
+    JitFunction(f, Dict{Any,Any}(), Dict{Symbol,JitFunction}(), ReentrantLock())
 argument_names(j::JitFunction, n) = argument_names(j.f, n)
 program_name(j::JitFunction) = program_name(j.f)
 
