@@ -86,13 +86,20 @@ function shared(s::Frame, v::Var)
 end
 
 """
-Writes a body of a loop with these carries among its inputs, the results of the other
-kind into `targets`."""
-function emit_body!(g::Generator, body::Program, inputs, carries, targets; plan_ = plan(body))
-    wanted = Any[c.next for c in carries]
-    results = emit_program!(g, body, inputs, vcat(wanted, targets); plan_ = plan_)
+Writes a loop's body for one trip: its inputs are what is `fixed`, the carries and what the trip
+reads (`slices`); what it gives besides the next carries goes to `places`."""
+function emit_trip!(g::Generator, body::Program, fixed, carries, slices, places;
+    plan_ = plan(body))
+    targets = Any[isempty(m.type.shape) ? nothing : m for m in places]
+    inputs = vcat(fixed, Storage[c.now for c in carries], slices)
+    results = emit_program!(g, body, inputs, vcat(Any[c.next for c in carries], targets);
+        plan_ = plan_)
     m = length(carries)
-    results[1:m], results[m+1:end]
+    for (y, place) in zip(results[m+1:end], places)
+        isempty(place.type.shape) &&
+            emit_code!(g, :($(unsafe_store!)($(place.pointer), $(y isa Register ? y.symbol : y))))
+    end
+    advance_carries!(g, carries, results[1:m])
 end
 
 # A carried value is copied from where it starts.
@@ -118,14 +125,7 @@ function emit_step!(::Scan, s::Frame, e)
     n == 0 || counted_loop!(g, n; backwards = e[:reverse]) do t
         slices = Storage[slice!(g, m, t) for m in sources]
         places = Memory[slice_memory!(g, m, t) for m in sinks]
-        targets = Any[isempty(m.type.shape) ? nothing : m for m in places]
-        next, ys = emit_body!(g, body, vcat(fixed, Storage[c.now for c in carries], slices),
-            carries, targets; plan_ = plan_)
-        for (y, m) in zip(ys, places)
-            isempty(m.type.shape) &&
-                emit_code!(g, :($(unsafe_store!)($(m.pointer), $(y isa Register ? y.symbol : y))))
-        end
-        advance_carries!(g, carries, next)
+        emit_trip!(g, body, fixed, carries, slices, places; plan_ = plan_)
     end
     foreach((v, c) -> finish_carry!(s, v, c), kept, carries)
 end
@@ -154,8 +154,7 @@ function emit_step!(::While, s::Frame, e)
         now = Storage[c.now for c in carries]
         goes_on = emit_program!(g, e[:cond], vcat(fixed_cond, map(unowned, now)), Any[nothing])[1]
         emit_code!(g, Expr(:||, goes_on isa Register ? goes_on.symbol : goes_on, Expr(:break)))
-        next, _ = emit_body!(g, e[:body], vcat(fixed_body, now), carries, Any[]; plan_ = plan_)
-        advance_carries!(g, carries, next)
+        emit_trip!(g, e[:body], fixed_body, carries, Storage[], Memory[]; plan_ = plan_)
     end
     foreach((v, c) -> finish_carry!(s, v, c), e.outputs, carries)
 end

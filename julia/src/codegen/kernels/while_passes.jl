@@ -59,14 +59,7 @@ function emit_step!(::Passes, s::Frame, e)
             for k in eachindex(tape.types)
         ]
         places = Memory[record_memory!(g, tapes[j], k, t) for k in eachindex(tapes[j].types)]
-        targets = Any[isempty(m.type.shape) ? nothing : m for m in places]
-        next, ys = emit_body!(g, e[:passes][j],
-            vcat(fixed, Storage[c.now for c in carries], records), carries, targets)
-        for (y, m) in zip(ys, places)
-            isempty(m.type.shape) &&
-                emit_code!(g, :($(unsafe_store!)($(m.pointer), $(y isa Register ? y.symbol : y))))
-        end
-        advance_carries!(g, carries, next)
+        emit_trip!(g, e[:passes][j], fixed, carries, records, places)
     end
 
     for j in eachindex(tapes)
