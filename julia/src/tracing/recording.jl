@@ -41,7 +41,7 @@ record(f, r::OpenTrace) = task_local_storage(() -> f(r), RECORDING, r)
 
 Appends an equation to the innermost trace, with the user's line."""
 function emit_here(@nospecialize(op::Primitive), operands, attrs::Attributes, r = open_recording())
-    line = user_line(backtrace(), r.lines)
+    line = user_line(r.lines)
     # after the user's code has returned, the last line is the one that it returned from
     isempty(line) || (r.builder.source = line)
     emit!(r.builder, op, operands, attrs)

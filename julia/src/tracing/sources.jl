@@ -19,11 +19,20 @@ function position(frame)
 end
 
 """
-    user_line(trace = backtrace(), known = Dict()) -> String
+    user_line(known = Dict()) -> String
 
-The innermost position of the user's code in a stack, or nothing but `""`. `known` keeps what is
+The innermost position of the user's code in the stack, or nothing but `""`. `known` keeps what is
 found out about addresses."""
-function user_line(trace = backtrace(), known = Dict{Any,String}())
+function user_line(known = Dict{Any,String}())
+    source = user_line_of(innermost_frames(), known)
+    source === nothing ? user_line(backtrace(), known) : source
+end
+"The same of a stack that is given."
+user_line(trace::AbstractVector, known = Dict{Any,String}()) =
+    something(user_line_of(trace, known), "")
+
+"Nothing where the stack has neither code of the user's nor a request."
+function user_line_of(trace, known)
     for address in trace
         source = get!(known, address) do
             frames = StackTraces.lookup(address)
@@ -33,7 +42,23 @@ function user_line(trace = backtrace(), known = Dict{Any,String}())
         source == REQUEST && return ""
         isempty(source) || return source
     end
-    ""
+    nothing
+end
+
+const NEAR = 24
+"The library by which Julia unwinds stacks on Linux, and whether it is there."
+const UNWINDER = "libunwind.so.8"
+const HAS_UNWINDER = any(path -> basename(path) == UNWINDER, Libdl.dllist())
+
+"""
+The innermost frames of the stack, by the unwinder itself: `backtrace` goes through all of them, and
+takes a hundred times as long. Code that is interpreted is not among them."""
+function innermost_frames()
+    HAS_UNWINDER || return backtrace()
+    frames = Vector{Ptr{Cvoid}}(undef, NEAR)
+    n = ccall((:unw_backtrace, UNWINDER), Cint, (Ptr{Ptr{Cvoid}}, Cint), frames, NEAR)
+    # these are where calls return to, and those of Julia within the calls
+    resize!(frames, n) .- 1
 end
 
 # Whoever calls `serve` has no line in the code that is traced for them.
