@@ -9,5 +9,6 @@ include("functions.jl")
 include("refusals.jl")
 include("programs.jl")
 include("enzyme_rules.jl")
+include("ruled_functions.jl")
 
 end

@@ -1,7 +1,7 @@
 # Functions with JaxprAD's derivatives in code that Enzyme differentiates. Enzyme.jl is not there on
 # Debian's Julia, nor are extensions.
 
-using JaxprAD: ruled_jvp, ruled_vjp
+using JaxprAD: NotDifferentiable, ruled_jvp, ruled_vjp
 include("../support/tracing.jl")
 
 rng = seeded("ruled")
@@ -23,19 +23,19 @@ end
 if VERSION >= v"1.9" && Base.find_package("Enzyme") !== nothing
     using Enzyme: Active, BatchDuplicated, Const, Duplicated, Enzyme, Forward, Reverse, autodiff
 
-    "A loop that calls `f` on scaled arrays."
-    function looped(f, x, a)
-        total = 0.0
+    "A loop that calls `f`, which gives a number of type T, on scaled numbers."
+    function looped(f, x, a, ::Type{T}) where {T}
+        total = zero(a)
         for k in 1:3
-            total += k * f(x, a / k)::Float64
+            total += k * f(x, a / k)::T
         end
         total^2
     end
-    "A loop that overwrites an array with the results of `f`."
-    function relaxed(f, x)
+    "A loop that overwrites an array with the results of `f`, arrays of type T."
+    function relaxed(f, x, ::Type{T}) where {T}
         y = copy(x)
         for _ in 1:3
-            y .= y .- 0.1 .* (f(y)::Vector{Float64})
+            y .= y .- 0.1 .* (f(y)::T)
         end
         sum(abs2, y)
     end
@@ -46,35 +46,61 @@ if VERSION >= v"1.9" && Base.find_package("Enzyme") !== nothing
             load(p)))
 
     @testset "reverse mode" begin
-        expected = gradient((x, a) -> looped(energy, x, a), x, 1.3)
+        expected = gradient((x, a) -> looped(energy, x, a, Real), x, 1.3)
         for f in made(energy, x, 1.3)
             x̄ = zero(x)
-            ā = autodiff(Reverse, looped, Active, Const(f), Duplicated(x, x̄), Active(1.3))[1][3]
+            ā = autodiff(Reverse, looped, Active, Const(f), Duplicated(x, x̄), Active(1.3),
+                Const(Float64))[1][3]
             @test x̄ ≈ expected[1] && ā ≈ expected[2]
             x̄ = zero(x)
-            autodiff(Reverse, looped, Active, Const(f), Duplicated(x, x̄), Const(1.3))
+            autodiff(Reverse, looped, Active, Const(f), Duplicated(x, x̄), Const(1.3),
+                Const(Float64))
             @test x̄ ≈ expected[1]
         end
-        expected = gradient(x -> relaxed(force, x), x)
+        expected = gradient(x -> relaxed(force, x, AbstractVector), x)
         for f in made(force, x)
             x̄ = zero(x)
-            autodiff(Reverse, relaxed, Active, Const(f), Duplicated(x, x̄))
+            autodiff(Reverse, relaxed, Active, Const(f), Duplicated(x, x̄),
+                Const(Vector{Float64}))
             @test x̄ ≈ expected
         end
     end
 
-    @testset "forward mode, also of a batch" begin
-        pushed = jvp((x, a) -> looped(energy, x, a), (x, 1.3), (v, 0.4))[2]
+    @testset "forward mode" begin
+        pushed = jvp((x, a) -> looped(energy, x, a, Real), (x, 1.3), (v, 0.4))[2]
         for f in made(energy, x, 1.3)
             found = autodiff(Forward, looped, Duplicated, Const(f), Duplicated(x, v),
-                Duplicated(1.3, 0.4))
+                Duplicated(1.3, 0.4), Const(Float64))
             @test found[1] ≈ pushed
         end
-        expected = jvp(x -> relaxed(force, x), (x,), (v,))[2]
+        pushed = jvp(x -> relaxed(force, x, AbstractVector), (x,), (v,))[2]
         for f in made(force, x)
-            found = autodiff(Forward, relaxed, BatchDuplicated, Const(f),
-                BatchDuplicated(x, (v, 2v)))[1]
-            @test all(values(found) .≈ (expected, 2expected))
+            found = autodiff(Forward, relaxed, Duplicated, Const(f), Duplicated(x, v),
+                Const(Vector{Float64}))
+            @test found[1] ≈ pushed
         end
+    end
+
+    @testset "several arguments and results, also of tuples" begin
+        p = (w = randn(rng, 4), scale = randn(rng, 4))
+        model(p, x) = (tanh.(p.w .* x), sum(p.scale .* x .^ 2))
+        function weighed(f, w, scale, x)
+            y, z = f((w = w, scale = scale), x)::Tuple{Vector{Float64},Float64}
+            z * sum(abs2, y)
+        end
+        plain(w, scale, x) = (y = model((w = w, scale = scale), x); y[2] * sum(abs2, y[1]))
+        expected = gradient(plain, p.w, p.scale, x)
+        for f in made(model, p, x)
+            shadows = map(zero, (p.w, p.scale, x))
+            autodiff(Reverse, weighed, Active, Const(f),
+                map(Duplicated, (p.w, p.scale, x), shadows)...)
+            @test all(shadows .≈ expected)
+        end
+    end
+
+    @testset "batches are refused" begin
+        f = trace(force, x)
+        @test_throws NotDifferentiable autodiff(Forward, relaxed, BatchDuplicated, Const(f),
+            BatchDuplicated(x, (v, 2v)), Const(Vector{Float64}))
     end
 end

@@ -125,4 +125,28 @@ if INSTALLED
             @test ẏ[1] ≈ jvp(plain_product, (a, b), (a, b))[2][1]
         end
     end
+
+    if Base.find_package("Enzyme") !== nothing
+        using Enzyme: Active, Const, Duplicated, Enzyme, Forward, Reverse, autodiff
+
+        function distance(step, x, target)
+            y = copy(x)
+            for _ in 1:2
+                y .= step(y, 20)::Vector{Float64}
+            end
+            sum(abs2, y .- target)
+        end
+
+        @testset "rules for Enzyme" begin
+            step = JaxFunction(PYTHON.simulate)
+            target, v = randn(rng, 3), randn(rng, 3)
+            plain(x) = sum(abs2, step(step(x, 20), 20) .- target)
+            x̄ = zero(x)
+            autodiff(Reverse, distance, Active, Const(step), Duplicated(x, x̄), Const(target))
+            @test x̄ ≈ gradient(plain, x)
+            found = autodiff(Forward, distance, Duplicated, Const(step), Duplicated(x, v),
+                Const(target))
+            @test found[1] ≈ jvp(plain, (x,), (v,))[2]
+        end
+    end
 end
