@@ -69,7 +69,9 @@ known_value(x::NamedTuple{names}) where {names} = named(names, map(known_value, 
 
 # ---- values
 
-function (f::JaxFunction)(x...)
+# Not inferred: Enzyme, which has rules for this call, would check all of PythonCall's code.
+(f::JaxFunction)(x...) = Base.invokelatest(called, f, x)
+function called(f::JaxFunction, x)
     leaves, structure = flatten(x)
     call = call_for(f, leaves, structure)
     any(istraced, leaves) && return inlined(call, leaves)
