@@ -22,7 +22,7 @@ tangent_in(a::Annotation) = a.dval
 "An annotation of that very type, which its constructor would make narrower."
 @generated with_type(::Type{R}, y, ẏ) where {R} = Expr(:new, R, :y, :ẏ)
 
-"Enzyme 0.13 has no shadows of boxes in batches: its assertions end the compilation, or the process."
+"Enzyme 0.13 has no shadows of boxes in batches: its assertions fail, and may end the process."
 check_width(config) =
     width(config) == 1 || throw(
         NotDifferentiable("a batch of tangents or cotangents (BatchDuplicated) reaches a " *

@@ -220,7 +220,6 @@ include("tracing/transforms.jl")
 include("tracing/custom.jl")
 include("tracing/vmap.jl")
 include("tracing/jit.jl")
-include("tracing/packages.jl")
 include("tracing/globals.jl")
 include("tracing/in_32_bits.jl")
 include("tracing/described.jl")
@@ -233,8 +232,9 @@ include("archive/sizes.jl")
 include("archive/load.jl")
 include("archive/save.jl")
 
-# What other AD systems have rules of.
-include("tracing/ruled.jl")
+# What extensions bring, and what other AD systems have rules of.
+include("packages/brought.jl")
+include("packages/ruled.jl")
 
 # Derivatives in a user's tests, a module of its own.
 include("testing/Testing.jl")

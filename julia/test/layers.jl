@@ -36,6 +36,7 @@ const MAY_KNOW = [
     "tracing" => ["ir", "interface.jl", "ad", "passes", "rules", "codegen/compile.jl",
         "functions"],
     "archive" => ["ir", "rules", "tracing"],
+    "packages" => ["ir", "interface.jl", "ad", "tracing", "archive"],
     "testing" => ["ir", "interface.jl", "ad", "tracing"],
     "serve" => ["ir", "interface.jl", "ffi", "ad", "passes", "rules", "codegen/generator",
         "codegen/nest", "codegen/compile.jl", "codegen/objects", "codegen/kernels",

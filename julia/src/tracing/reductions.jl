@@ -17,13 +17,9 @@ Base.mapreduce(f, op, x::ArrayOfTraced, rest::AbstractArray...; dims = :, init =
     reduced_lanes(op, map(f, traced(x), rest...), dims, init)
 Base.reduce(op, x::ArrayOfTraced; dims = :, init = NoStart()) =
     reduced_lanes(op, traced(x), dims, init)
-Base.sum(x::ArrayOfTraced; dims = :) = mapreduce(identity, Base.add_sum, x; dims = dims)
-Base.sum(f, x::ArrayOfTraced; dims = :) = mapreduce(f, Base.add_sum, x; dims = dims)
-Base.prod(x::ArrayOfTraced; dims = :) = mapreduce(identity, Base.mul_prod, x; dims = dims)
-Base.prod(f, x::ArrayOfTraced; dims = :) = mapreduce(f, Base.mul_prod, x; dims = dims)
-for (f, op) in ((:maximum, :max), (:minimum, :min))
-    @eval Base.$f(x::ArrayOfTraced; dims = :) = mapreduce(identity, $op, x; dims = dims)
-    @eval Base.$f(g, x::ArrayOfTraced; dims = :) = mapreduce(g, $op, x; dims = dims)
+for (f, op) in ((:sum, Base.add_sum), (:prod, Base.mul_prod), (:maximum, max), (:minimum, min))
+    @eval Base.$f(x::ArrayOfTraced; options...) = mapreduce(identity, $op, x; options...)
+    @eval Base.$f(g, x::ArrayOfTraced; options...) = mapreduce(g, $op, x; options...)
 end
 for (f, op) in ((:all, :&), (:any, :|))
     @eval Base.$f(x::AbstractArray{TracedBool}; dims = :) = reduced_lanes($op, traced(x), dims)

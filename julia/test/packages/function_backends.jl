@@ -45,7 +45,7 @@ if VERSION >= v"1.9" && Base.find_package("DifferentiationInterface") !== nothin
 
     @testset "which there are" begin
         for code in available_backends()
-            @test isdefined(Main.DifferentiationInterface.ADTypes, Symbol(code[1:end-2]))
+            @test isdefined(DifferentiationInterface.ADTypes, Symbol(code[1:end-2]))
         end
     end
 else

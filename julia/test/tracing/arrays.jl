@@ -6,7 +6,7 @@ const x = [0.3, -0.7, 1.2]
 
 @testset "arrays of traced numbers: $k" for (k, f) in enumerate([
     x -> [x[1], x[2]] .* 2, x -> sum([v for v in x]), x -> zero(x) .+ x, x -> copy(x),
-    x -> similar(x) .* 0 .+ x, x -> fill(x[1], 3) .* x, x -> map(identity, [x[1], 1.0]),
+    x -> (y = similar(x); y .= 2; y .* x), x -> fill(x[1], 3) .* x, x -> map(identity, [x[1], 1.0]),
     x -> reshape([x[1], 2.0, x[2], x[3]], 2, 2) * [1.0, 2.0], x -> ones(eltype(x), 3) .* x,
     x -> Diagonal(x) * ones(3), x -> collect(x'), x -> (y = copy(x); y[1] = 2; x .+ y),
     x -> copyto!(similar(x), x), x -> vec([x[1] x[2]]), x -> deepcopy(x) .* 2])
