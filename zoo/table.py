@@ -61,7 +61,8 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("tinygp", "dense", "likelihood, dense"),
     Problem("tinygp", "quasiseparable", "likelihood, quasiseparable, 400 points"),
     Problem("gpjax", "marginal_likelihood", "marginal likelihood"),
-    Problem("gpjax", "variational", "sparse variational bound"),
+    # JAX's own HVP changes by 6e-9 where the parameters change by a rounding.
+    Problem("gpjax", "variational", "sparse variational bound", tolerance=1e-7),
     Problem("dynamax", "hidden_markov", "Gaussian hidden Markov model"),
     Problem("dynamax", "filter_of_logits", "hidden Markov filter, 8 states, 400 steps"),
     Problem("dynamax", "linear_gaussian", "Kalman filter"),
