@@ -6,7 +6,7 @@
 
 using JaxprAD, Dates
 const HAS_ENZYME = Base.find_package("Enzyme") !== nothing
-HAS_ENZYME && @eval using Enzyme: Active, Const, Duplicated, Enzyme, Reverse, autodiff
+HAS_ENZYME && @eval using Enzyme: Active, Const, Duplicated, Reverse, autodiff
 include("models.jl")
 
 "The least time of a call in seconds, of as many as fit into the time given."

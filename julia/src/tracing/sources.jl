@@ -24,7 +24,7 @@ end
 The innermost position of the user's code in the stack, or nothing but `""`. `known` keeps what is
 found out about addresses."""
 function user_line(known = Dict{Any,String}())
-    source = user_line_of(innermost_frames(), known)
+    source = HAS_UNWINDER ? user_line_of(innermost_frames(), known) : nothing
     source === nothing ? user_line(backtrace(), known) : source
 end
 "The same of a stack that is given."
@@ -54,7 +54,6 @@ const HAS_UNWINDER = any(path -> basename(path) == UNWINDER, Libdl.dllist())
 The innermost frames of the stack, by the unwinder itself: `backtrace` goes through all of them, and
 takes a hundred times as long. Code that is interpreted is not among them."""
 function innermost_frames()
-    HAS_UNWINDER || return backtrace()
     frames = Vector{Ptr{Cvoid}}(undef, NEAR)
     n = ccall((:unw_backtrace, UNWINDER), Cint, (Ptr{Ptr{Cvoid}}, Cint), frames, NEAR)
     # these are where calls return to, and those of Julia within the calls

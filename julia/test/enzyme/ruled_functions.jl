@@ -21,7 +21,7 @@ cubes(x, a) = (sum(x .^ 3) * a, a .* tanh.(x))
 end
 
 if VERSION >= v"1.9" && Base.find_package("Enzyme") !== nothing
-    using Enzyme: Active, BatchDuplicated, Const, Duplicated, Enzyme, Forward, Reverse, autodiff
+    using Enzyme: Active, BatchDuplicated, Const, Duplicated, Forward, Reverse, autodiff
 
     "A loop that calls `f`, which gives a number of type T, on scaled numbers."
     function looped(f, x, a, ::Type{T}) where {T}

@@ -127,7 +127,7 @@ if INSTALLED
     end
 
     if Base.find_package("Enzyme") !== nothing
-        using Enzyme: Active, Const, Duplicated, Enzyme, Forward, Reverse, autodiff
+        using Enzyme: Active, Const, Duplicated, Forward, Reverse, autodiff
 
         function distance(step, x, target)
             y = copy(x)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from .processes import Python
 
-# Half a second is what is promised, and what is seen; a machine that is busy may stall for longer. What is
-# interrupted takes longer than PROMPT by itself.
+TRIES = 3
+
 INTERRUPTED = """
     import os, signal, threading, time
     from pybridge.runtime.julia import request
 
-    PROMPT = 2.0
+    took = []  # seconds from SIGINT to KeyboardInterrupt
 
     def interrupted(call, after=0.3):
-        "Seconds from SIGINT to KeyboardInterrupt in `call`, made by the main thread."
+        "Makes the call on the main thread, and interrupts it."
         sent = []
         def send():
             time.sleep(after)
@@ -25,38 +27,48 @@ INTERRUPTED = """
             threading.Thread(target=send).start()
             call()
         except KeyboardInterrupt:
-            return time.monotonic() - sent[0]
+            took.append(time.monotonic() - sent[0])
+            return
         raise SystemExit("was not interrupted")
 """
 
 
+def heard_promptly(tries: Iterable[Python], code: str) -> None:
+    """The code runs well, and in one of the tries each interrupt is heard within half a second.
+
+    A busy machine may stall for longer once.
+    """
+    latest = (float(python.run(f"{INTERRUPTED}{code}\n    print(max(took))").fine()) for python in tries)
+    assert any(seconds < 0.5 for seconds in latest)
+
+
 def test_a_running_request_ends_within_half_a_second(python: Python) -> None:
-    python.run(
-        INTERRUPTED
-        + """
+    heard_promptly(
+        [python] * TRIES,
+        """
     request("echo")
     for _ in range(3):
-        assert interrupted(lambda: request("loop", arguments=["30"])) < PROMPT
+        interrupted(lambda: request("loop", arguments=["30"]))
         begun = time.monotonic()
         assert request("echo", "next") == "next"
         assert time.monotonic() - begun < 5, "the interrupted request went on"
-    """
-    ).fine()
+    """,
+    )
 
 
 def test_a_request_that_had_not_begun_to_look_is_cancelled_too(python: Python) -> None:
     """`serve` clears the flag when it starts: a Ctrl-C before that, while it compiles, must not get lost."""
-    python.run(
-        INTERRUPTED
-        + """
+    heard_promptly(
+        [python] * TRIES,
+        """
     request("echo")
     for wait in (0.001, 0.002, 0.003, 0.005, 0.01) * 4:
-        assert interrupted(lambda: request("loop", arguments=["30"]), wait) < PROMPT
+        interrupted(lambda: request("loop", arguments=["30"]), wait)
         begun = time.monotonic()
         request("echo")
         assert time.monotonic() - begun < 5
-    """
-    ).fine()
+    """,
+    )
 
 
 def test_an_interrupt_as_julia_is_about_to_start(python: Python) -> None:
@@ -87,52 +99,49 @@ def test_an_interrupt_as_julia_is_about_to_start(python: Python) -> None:
 @pytest.mark.parametrize("after", [0.02, 0.08, 0.09, 0.1, 0.11, 0.12, 0.2])
 def test_the_first_start_can_be_interrupted(python: Python, tmp_path, after) -> None:
     """At any time: some of these are while Julia has the signals to itself."""
-    python = python.with_(JULIA_DEPOT_PATH=f"{tmp_path}:")
-    code = (
-        INTERRUPTED
-        + f"""
+    heard_promptly(
+        (python.with_(JULIA_DEPOT_PATH=f"{tmp_path / str(k)}:") for k in range(TRIES)),
+        f"""
     from pybridge.runtime.julia import find
     find()  # so that the probing of Julia is over
-    took = interrupted(lambda: request("echo"), {after})
+    interrupted(lambda: request("echo"), {after})
     assert request("echo", "next") == "next"
-    print(took)
-    """
+    """,
     )
-    assert any(float(python.run(code).fine()) < 0.5 for _ in range(3)), "heard late, three times of three"
 
 
 def test_somebody_elses_request_goes_on(python: Python) -> None:
-    python.run(
-        INTERRUPTED
-        + """
+    heard_promptly(
+        [python] * TRIES,
+        """
     request("echo")
     said = []
     other = threading.Thread(target=lambda: said.append(request("loop", arguments=["1.5"])))
     other.start()
     time.sleep(0.2)
-    assert interrupted(lambda: request("loop", arguments=["30"])) < PROMPT  # still waiting for its turn
+    interrupted(lambda: request("loop", arguments=["30"]))  # still waiting for its turn
     other.join()
     assert said == ["ended by itself"], said
     assert request("echo", "next") == "next"
-    """
-    ).fine()
+    """,
+    )
 
 
 def test_an_interrupt_that_comes_between_requests_is_pythons(python: Python) -> None:
-    python.run(
-        INTERRUPTED
-        + """
+    heard_promptly(
+        [python] * TRIES,
+        """
     request("echo")
-    assert interrupted(lambda: time.sleep(30)) < PROMPT
+    interrupted(lambda: time.sleep(30))
     assert request("echo", "next") == "next"
-    """
-    ).fine()
+    """,
+    )
 
 
 def test_code_that_never_looks_refuses_the_next_request_at_once(python: Python) -> None:
-    python.run(
-        INTERRUPTED
-        + """
+    heard_promptly(
+        [python] * TRIES,
+        """
     import weakref
     from pybridge.errors import JuliaBusy
     class Buffer: pass
@@ -145,7 +154,7 @@ def test_code_that_never_looks_refuses_the_next_request_at_once(python: Python) 
     request("echo")
     for _ in range(2):
         begun = time.monotonic()
-        assert interrupted(lambda: spin(4)) < PROMPT
+        interrupted(lambda: spin(4))
         called = time.monotonic()
         try:
             raise SystemExit(request("echo"))
@@ -157,5 +166,5 @@ def test_code_that_never_looks_refuses_the_next_request_at_once(python: Python) 
             time.sleep(0.1)
         assert request("echo", "next") == "next"
         assert used[-1]() is None
-    """
-    ).fine()
+    """,
+    )
