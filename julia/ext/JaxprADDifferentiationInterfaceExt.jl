@@ -5,8 +5,8 @@ module JaxprADDifferentiationInterfaceExt
 
 using ADTypes: ADTypes, AbstractADType, ForwardOrReverseMode
 using DifferentiationInterface: DifferentiationInterface
-using JaxprAD: JaxprAD, JitFunction, assembled, atom_here, flatten, jacobian, jit, linearize,
-    traced_array, value_and_gradient, vjp
+using JaxprAD: JaxprAD, JitFunction, TracedComplex, assembled, atom_here, flatten, jacobian, jit,
+    linearize, traced_array, vjp
 
 const DI = DifferentiationInterface
 
@@ -54,17 +54,24 @@ end
 
 function pushforwards(g, x, ẋ)
     y, push = linearize(g, x)
-    y, map(push, ẋ)
+    y, map(ẋ -> push(as_complex(x, ẋ)), ẋ)
 end
 
 # Its cotangents are conjugates of ours, which are JAX's: the transpose without conjugation.
 function pullbacks(g, x, ȳ)
     y, pull = vjp(g, x)
-    y, map(ȳ -> rebuilt(conj, first(pull(rebuilt(conj, ȳ)))), ȳ)
+    y, map(ȳ -> rebuilt(conj, first(pull(as_complex(y, rebuilt(conj, ȳ))))), ȳ)
 end
+"Real seeds for complex numbers, as such."
+as_complex(x, ẋ) = ẋ
+as_complex(x::TracedComplex, ẋ::Real) = typeof(x)(ẋ)
+as_complex(x::AbstractArray{<:TracedComplex}, ẋ::AbstractArray{<:Real}) = eltype(x).(ẋ)
+
+# Of a complex result too: the pullback of one, which for a holomorphic function is the conjugate
+# of its derivative.
 function gradients(g, x)
-    y, x̄ = value_and_gradient(g, x)
-    y, rebuilt(conj, x̄)
+    y, pull = vjp(g, x)
+    y, rebuilt(conj, first(pull(one(y))))
 end
 jacobians(g, x) = (g(x), jacobian(g, x))
 

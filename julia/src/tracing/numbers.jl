@@ -72,10 +72,6 @@ TracedReal{T}(x::TracedReal{T}) where {T} = x
 TracedReal{T}(x::TracedReal) where {T} = as_dtype(T, x)
 TracedReal{T}(x::Real) where {T} = TracedReal{T}(Literal(convert(T, x)), nothing)
 TracedReal{T}(x::Rational) where {T} = TracedReal{T}(Literal(convert(T, x)), nothing)
-TracedReal{T}(x::Complex) where {T} = TracedReal{T}(Literal(convert(T, x)), nothing)
-TracedComplex{T}(x::TracedComplex{T}) where {T} = x
-TracedComplex{T}(x::TracedNumber) where {T} = as_dtype(T, x)
-TracedComplex{T}(x::Number) where {T} = TracedComplex{T}(Literal(convert(T, x)), nothing)
 
 for T in REAL_DTYPES
     T === Bool || @eval (::Type{$T})(x::TracedReal) = as_dtype($T, x)
@@ -86,7 +82,6 @@ Base.Bool(x::TracedReal) = isknown(x) ? Bool(x.atom.value) : conversion_error(x,
 Base.AbstractFloat(x::TracedReal) = float(x)
 Base.float(x::TracedReal{T}) where {T} = as_dtype(float(T), x)
 Base.float(::Type{TracedReal{T}}) where {T} = TracedReal{float(T)}
-Base.float(x::TracedComplex) = x
 
 Base.promote_rule(::Type{TracedReal{T}}, ::Type{TracedReal{S}}) where {T,S} =
     TracedReal{promote_type(T, S)}
@@ -96,16 +91,6 @@ Base.promote_rule(::Type{S}, ::Type{TracedReal{T}}) where {T,S<:AbstractIrration
     TracedReal{promote_type(T, S)}
 Base.promote_rule(::Type{TracedReal{T}}, ::Type{S}) where {T,S<:AbstractIrrational} =
     TracedReal{promote_type(T, S)}
-for (A, B) in ((TracedComplex, TracedComplex), (TracedComplex, TracedReal))
-    @eval Base.promote_rule(::Type{$A{T}}, ::Type{$B{S}}) where {T,S} =
-        TracedComplex{promote_type(T, S)}
-end
-Base.promote_rule(::Type{TracedComplex{T}}, ::Type{S}) where {T,S<:Number} =
-    TracedComplex{promote_type(T, S)}
-Base.promote_rule(::Type{Complex{S}}, ::Type{TracedReal{T}}) where {T,S<:Real} =
-    TracedComplex{promote_type(T, Complex{S})}
-Base.promote_rule(::Type{TracedReal{T}}, ::Type{Complex{S}}) where {T,S<:Real} =
-    TracedComplex{promote_type(T, Complex{S})}
 
 for f in (:zero, :one, :oneunit)
     @eval Base.$f(::Type{S}) where {S<:TracedNumber} = S($f(plain_type(S)))
@@ -118,8 +103,8 @@ Base.precision(::Type{TracedReal{T}}) where {T} = precision(T)
 
 # ---- arithmetic: operands of one type; Julia's promotion brings others to that
 
-for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul)), N in (:TracedReal, :TracedComplex)
-    @eval Base.$f(x::$N{T}, y::$N{T}) where {T} = number_op($(QuoteNode(op)), x, y)
+for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul))
+    @eval Base.$f(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op($(QuoteNode(op)), x, y)
 end
 for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul))      # Julia's Bools are counted
     @eval Base.$f(x::TracedBool, y::TracedBool) =
@@ -127,7 +112,6 @@ for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul))      # Julia's Bools are cou
 end
 Base.:/(x::TracedReal{T}, y::TracedReal{T}) where {T<:AbstractFloat} = number_op(:div, x, y)
 Base.:/(x::TracedReal{T}, y::TracedReal{T}) where {T} = float(x) / float(y)
-Base.:/(x::TracedComplex{T}, y::TracedComplex{T}) where {T} = number_op(:div, x, y)
 Base.:\(x::TracedReal{T}, y::TracedReal{T}) where {T} = y / x
 Base.inv(x::TracedNumber) = one(x) / x
 Base.:+(x::TracedNumber) = x
@@ -143,18 +127,12 @@ Base.:^(::Irrational{:ℯ}, x::TracedReal) = exp(x)
 Base.literal_pow(::typeof(^), x::TracedNumber, ::Val{n}) where {n} = x^n
 
 Base.abs2(x::TracedReal) = x * x
-Base.abs2(x::TracedComplex) = abs2(real(x)) + abs2(imag(x))
 Base.muladd(x::TracedReal{T}, y::TracedReal{T}, z::TracedReal{T}) where {T} = x * y + z
 Base.fma(x::TracedReal{T}, y::TracedReal{T}, z::TracedReal{T}) where {T} = x * y + z
 Base.conj(x::TracedReal) = x
 Base.real(x::TracedReal) = x
 Base.imag(x::TracedReal) = zero(x)
-for f in (:conj, :real, :imag)
-    @eval Base.$f(x::TracedComplex) = number_op($(QuoteNode(f)), x)
-end
 Base.real(::Type{TracedReal{T}}) where {T} = TracedReal{T}
-Base.real(::Type{TracedComplex{Complex{T}}}) where {T} = TracedReal{T}
-Base.complex(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:complex, x, y)
 Base.adjoint(x::TracedNumber) = conj(x)
 LinearAlgebra.transpose(x::TracedNumber) = x
 Base.isreal(::TracedReal) = true
@@ -244,8 +222,6 @@ for (f, op) in ((:<, :lt), (:<=, :le), (:(==), :eq))
     @eval Base.$f(x::TracedReal{T}, y::TracedReal{T}) where {T} =
         known_number(number_op($(QuoteNode(op)), x, y))
 end
-Base.:(==)(x::TracedComplex{T}, y::TracedComplex{T}) where {T} =
-    known_number(number_op(:eq, x, y))
 Base.isless(x::TracedReal, y::TracedReal) = x < y
 Base.isless(x::TracedReal, y::Real) = x < y
 Base.isless(x::Real, y::TracedReal) = x < y
