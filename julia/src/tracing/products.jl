@@ -84,6 +84,8 @@ for B in (Adjoint, Transpose, Diagonal)
     @eval LinearAlgebra.mul!(c::TracedMatrix, a::AbstractVecOrMat, b::$B, α::Number, β::Number) =
         assign!(c, α .* product(a, b) .+ β .* c)
 end
+LinearAlgebra.rmul!(x::TracedArray, s::Number) = assign!(x, x .* s)
+LinearAlgebra.lmul!(s::Number, x::TracedArray) = assign!(x, s .* x)
 
 # ---- numbers of arrays
 
