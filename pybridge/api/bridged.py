@@ -107,8 +107,7 @@ class Bridged:
 
     def _traced(self, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> _Traced:
         closed, out_tree = closed_trace(self._f, args, kwargs, fixed)
-        native = self._settings.options.execute == "julia"  # runs backwards through loops of any length
-        lower = functools.partial(lowered, while_bound=None if native else self._settings.while_bound)
+        lower = functools.partial(lowered, while_bound=self._settings.while_bound)
         flat = partitioned(closed.jaxpr, program_name(self._f), self._run, self._run_short, lower)
         return _Traced(flat, list(closed.consts), out_tree)
 

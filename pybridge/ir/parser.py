@@ -18,7 +18,7 @@ from .data import read_data
 from .numerals import COMPLEX, DTYPES, FLOATS, integer_range, read_float
 from .printer import RESERVED, VERSION
 from .program import Equation, Program, checked_string
-from .schema import OPERATIONS
+from .schema import ADDED, OPERATIONS
 from .types import Atom, Literal, SymDim, TensorType, Value, Var
 
 MAX_NESTING = 100
@@ -319,6 +319,7 @@ class _Parser:
             self.fail_before(f"there is no primitive {op}")
         inputs = self.atoms(scope)
         attrs = self.attributes(op, operation.attributes) if self.accept("{") else {}
+        attrs = ADDED.get(op, {}) | attrs
         if missing := operation.missing(attrs):
             self.fail(f"the attribute {missing[0]} of {op}")
         scope.update(results)

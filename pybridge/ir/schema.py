@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -128,13 +129,16 @@ _STRUCTURED = {
     "cond": "branches",
     "scan": "length reverse consts carry unroll body",
     "while": "cond_consts body_consts bound cond body",
-    "while_passes": "cond_consts consts carry cond passes",
+    "while_passes": "cond_consts consts carry bound cond passes",
     "custom_jvp": "call jvp",
     "custom_vjp": "call fwd bwd",
     "custom_vjp_tangent": "bwd residuals",
     "custom_linear_solve": "consts matvec vecmat solve transpose_solve",
     "linear_call": "residuals call transpose",
 }
+
+ADDED: dict[str, dict[str, Any]] = {"while_passes": {"bound": None}}
+"""By primitive the attributes that texts of before lack, with what they would have."""
 
 DERIVATIVE_RULES = frozenset({"jvp", "fwd", "bwd", "matvec", "vecmat", "transpose_solve", "transpose"})
 """Attributes that hold a derivative rule, which does not run when the equation does."""

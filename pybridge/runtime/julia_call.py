@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import checkify
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
@@ -26,11 +27,11 @@ from ..frontend.adapter import checks, devices, eager, jaxprs
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
-from ..ir import while_bounds
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
 from ..ir.types import Atom, SymDim, Var
+from ..ir.while_bounds import bounded, common_bound, relies_on_bounds
 from . import native, transforms
 
 _LOG = logging.getLogger(__name__)
@@ -176,12 +177,10 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
         return jvp_by_jax(program, active, primals, tangents, sizes)
     how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
-    known = call(halves.known, *primals, **how)
-    if while_bounds.has_bound(program):
-        _check_bounds(program, primals, known, how["sizes"])
+    known = _derived(halves.known, *primals, **how)
     available = [*primals, *known]
     dots = (
-        call(
+        _derived(
             halves.linear,
             *(available[i] for i in halves.residuals),
             *(tangents[i] for i in active),
@@ -209,20 +208,25 @@ def _is_symbolic(program: Program) -> bool:
     return any(isinstance(dim, SymDim) for t in program.input_types for dim in t.shape)
 
 
-def _check_bounds(program: Program, primals: Sequence[Any], known: Sequence[Any], sizes: Sizes) -> None:
-    """Raises NotDifferentiable where a loop runs longer than its bound, if the values are there to see it."""
-    if jaxprs.any_tracer((*primals, *known)):
-        return
+def _derived(program: Program, *args, execute: str, sizes: Sizes, **how) -> list[Any]:
+    """`call` of a derivative.
 
-    def nans(results: Sequence[Any]) -> int:
-        return sum(int(jnp.isnan(y).sum()) for y in results if jaxprs.is_inexact(y))
-
-    found = known[: len(program.outputs)]
-    if nans(found) > 0 and nans(found) > nans(call(program, *primals, sizes=sizes)):
-        raise NotDifferentiable(
-            f"a while loop of {program.name} runs longer than its while_bound: its derivatives would be NaN, "
-            'and are under jit. Give a larger while_bound, or execute="julia", which needs none'
-        )
+    Raises NotDifferentiable where a loop runs longer than its bound, if the values are there to see it.
+    """
+    results = call(program, *args, execute=execute, sizes=sizes, **how)
+    if (
+        relies_on_bounds(program)
+        and not jaxprs.any_tracer((*args, *results))
+        and any(jnp.isnan(y).any() for y in results if jaxprs.is_inexact(y))
+        and not (execute not in _BY_XLA and devices.on_cpu(results) and native.refusal(program) is None)
+    ):
+        broken, _ = jax.jit(checkify.checkify(to_jax(program, sizes=sizes)))(*args)
+        if broken.get() is not None:
+            raise NotDifferentiable(
+                f"a while loop of {program.name} runs longer than its while_bound: its derivatives would be "
+                'NaN, and are under jit. Give a larger while_bound, or execute="julia", which needs none'
+            )
+    return results
 
 
 def jvp_by_jax(
@@ -256,7 +260,7 @@ def _transpose(cotangents: Sequence[Any], *args, program, sizes, **how):
         return _transposed_by_jax(program, given, cotangents, args, sizes)
     sizes = _sizes(program, args, sizes)
     fixed = [x for x in args if not ad.is_undefined_primal(x)]
-    results = iter(call(backward, *fixed, *(cotangents[i] for i in given), sizes=sizes, **how))
+    results = iter(_derived(backward, *fixed, *(cotangents[i] for i in given), sizes=sizes, **how))
     return [devices.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
 
 
@@ -357,7 +361,8 @@ def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: boo
     jaxpr = jax.make_jaxpr(whole)(*avals)
     out_dims = [None if i in shared else 0 for i in range(len(program.outputs))]
     made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
-    return Batched(made, hoisted, out_dims)
+    bound = common_bound(program)
+    return Batched(made if bound is None else bounded(made, bound), hoisted, out_dims)
 
 
 batching.primitive_batchers[julia_call_p] = _batch

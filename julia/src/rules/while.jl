@@ -57,7 +57,7 @@ end
 function partial_eval(op::While, eqn, known)
     trips = trip_count(eqn)
     trips === nothing ||
-        return partial_eval(Scan(), as_scan(eqn, trips), scan_order(eqn, trips, known))
+        return partial_eval(Scan(), as_scan(eqn, trips), known[eqn[:cond_consts]+1:end])
     cond_known, consts_known, carry_known = loop_parts(eqn.attrs, known)
     local split
     while true
@@ -115,24 +115,18 @@ function hoist_invariants!(::While, hoisted, e)
             e[:cond], body))
 end
 
-# ---- loops with a known or bounded trip count become scans, which run backwards
+# ---- how often a loop runs
 
-"How often a loop runs: exactly `count` times, or at most."
-struct Trips
-    count::Int
-    exact::Bool
-end
-
-"""
-The trips of a counting loop (`i < n`, `i += step`, all literals), or the user's
-bound, or nothing."""
+"The trips of a counting loop (`i < n`, `i += step`, all literals), or nothing."
 function trip_count(eqn)
     conjuncts = conditions(eqn[:cond])
-    counted = [n for n in (counted_trips(eqn, c) for c in conjuncts) if n !== nothing]
-    bound = eqn[:bound]
-    isempty(counted) && return bound === nothing ? nothing : Trips(bound, false)
-    n = minimum(counted)
-    length(conjuncts) == 1 ? Trips(n, true) : Trips(bound === nothing ? n : min(n, bound), false)
+    length(conjuncts) == 1 ? counted_trips(eqn, conjuncts[1]) : nothing
+end
+
+"The most trips that the user, or a counter in the condition, allows, or nothing."
+function trip_bound(eqn)
+    known = filter(!isnothing, [eqn[:bound]; counted_trips.(Ref(eqn), conditions(eqn[:cond]))])
+    isempty(known) ? nothing : minimum(known)
 end
 
 "The comparisons whose conjunction a condition is."
@@ -199,26 +193,10 @@ function invariant_value(eqn, a)
     eqn[:body].outputs[i] === carry_input(eqn, i) ? integer_literal(carry_operand(eqn, i)) : nothing
 end
 
-scan_order(eqn, trips::Trips, list) = trips.exact ? list[eqn[:cond_consts]+1:end] : list
-
-"The scan that does the same; trips after the condition failed leave the carry as it is."
-function as_scan(eqn, trips::Trips)
+"The scan that does the same."
+function as_scan(eqn, trips)
     c, k = eqn[:cond_consts], eqn[:body_consts]
-    body = trips.exact ? eqn[:body] : guarded_body(eqn)
-    attrs = Attributes(:length => trips.count, :reverse => false,
-        :consts => trips.exact ? k : c + k, :carry => length(eqn.outputs), :unroll => 1,
-        :body => body)
-    Equation(Scan(), scan_order(eqn, trips, eqn.inputs), eqn.outputs, attrs, eqn.source)
-end
-
-function guarded_body(eqn)
-    c, k = eqn[:cond_consts], eqn[:body_consts]
-    types = vcat(map(aval, eqn[:cond].inputs[1:c]), map(aval, eqn[:body].inputs))
-    rest = types[c+1:end]
-    idle = build((b, v) -> v[k+1:end], "idle", rest)
-    build("guarded", types; source = eqn.source) do b, v
-        running = inline!(b, eqn[:cond], vcat(v[1:c], v[c+k+1:end]))[1]
-        index = emit(b, :convert_element_type, running; dtype = :i32)
-        emit!(b, Cond(), vcat(index, v[c+1:end]), branches_attr([idle, copy_program(eqn[:body])]))
-    end
+    attrs = Attributes(:length => trips, :reverse => false, :consts => k,
+        :carry => length(eqn.outputs), :unroll => 1, :body => eqn[:body])
+    Equation(Scan(), eqn.inputs[c+1:end], eqn.outputs, attrs, eqn.source)
 end

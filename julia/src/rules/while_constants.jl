@@ -48,7 +48,7 @@ function without_unchanged_carries(::Passes, eqn)
     carried = [list[mask] for (list, mask) in zip(carries, changed)]
     inputs = vcat(cond_consts, carries[1][tested], consts, unchanged, carried...)
     (with(eqn; inputs = inputs, outputs = eqn.outputs[.!isunchanged],
-        attrs = pass_attrs(c + count(tested), length(consts) + length(unchanged),
+        attrs = pass_attrs(eqn, c + count(tested), length(consts) + length(unchanged),
             map(length, carried), cond, bodies)), copies)
 end
 
@@ -67,5 +67,6 @@ function broadcast_in_passes(eqn, definition)
             equations = vcat(b.equations, body.equations))
     end
     with(eqn; inputs = vcat(cond_consts, Atom[a for (a, _) in operands], carries...),
-        attrs = pass_attrs(length(cond_consts), length(operands), eqn[:carry], eqn[:cond], bodies))
+        attrs = pass_attrs(eqn, length(cond_consts), length(operands), eqn[:carry], eqn[:cond],
+            bodies))
 end

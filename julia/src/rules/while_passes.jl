@@ -9,8 +9,12 @@
 #     pass j: for each trip:                  carry, records = body(consts, carry, earlier)
 #
 # where `earlier` are that trip's records from passes 1 … j-1.
+#
+# `bound`, the most trips that there are, or nothing, is for XLA, which has no memory that grows.
 
-@primitive Passes while_passes(cond_consts, consts, carry, cond, passes)
+@primitive Passes while_passes(cond_consts, consts, carry, bound, cond, passes)
+required_attributes(op::Passes) = filter(!=(:bound), attributes(op))    # texts of before have none
+declared_attributes(::Passes, attrs, types) = merge(Attributes(:bound => nothing), attrs)
 
 """
 A list in operand order cut into the condition's constants, the bodies' constants, and a list of
@@ -30,15 +34,15 @@ each earlier pass."""
 input_lists(attrs, j, list) =
     cut(list, vcat(attrs[:consts], attrs[:carry][j], record_counts(attrs)[1:j-1]))
 
-pass_attrs(cond_consts, consts, carry, cond, passes) = Attributes(
-    :cond_consts => cond_consts, :consts => consts, :carry => Vector{Int}(carry), :cond => cond,
-    :passes => Vector{Program}(passes))
+pass_attrs(like, cond_consts, consts, carry, cond, passes) = Attributes(
+    :cond_consts => cond_consts, :consts => consts, :carry => Vector{Int}(carry),
+    :bound => like[:bound], :cond => cond, :passes => Vector{Program}(passes))
 
 "The while loop as a single pass."
 as_passes(eqn) =
     with(eqn; op = Passes(),
-        attrs = pass_attrs(eqn[:cond_consts], eqn[:body_consts], [length(eqn.outputs)], eqn[:cond],
-            [eqn[:body]]))
+        attrs = pass_attrs(Attributes(:bound => trip_bound(eqn)), eqn[:cond_consts],
+            eqn[:body_consts], [length(eqn.outputs)], eqn[:cond], [eqn[:body]]))
 
 function infer(op::Passes, types, attrs)
     length(attrs[:carry]) == length(attrs[:passes]) > 0 ||
@@ -114,7 +118,8 @@ function jvp(op::Passes, b, eqn, x, ẋ)
     ]
     counts = map(length, carries) .+ map(count, active_carries)
     y = emit!(b, op, vcat(cond_consts, consts, given(ċonsts), weave(carries, starts)),
-        pass_attrs(length(cond_consts), length(consts) + count(active[1]), counts, cond, bodies))
+        pass_attrs(eqn, length(cond_consts), length(consts) + count(active[1]), counts, cond,
+            bodies))
     results = cut(y, counts)
     primal = [r[1:length(c)] for (r, c) in zip(results, carries)]
     tangent = [spread(mask, r[length(mask)+1:end]) for (r, mask) in zip(results, active_carries)]
@@ -161,7 +166,7 @@ function partial_eval(op::Passes, eqn, known)
         ]
     isknown = join_lists(carries)
     early = Equation(op, eqn.inputs[vcat(known_consts..., isknown)], eqn.outputs[isknown],
-        pass_attrs(map(count, known_consts)..., map(count, carries), cond, bodies), eqn.source)
+        pass_attrs(eqn, map(count, known_consts)..., map(count, carries), cond, bodies), eqn.source)
     late = with(eqn; outputs = Var[k ? Var(aval(v)) : v for (v, k) in zip(eqn.outputs, isknown)])
     [early], all(isknown) ? Equation[] : [late]
 end
@@ -197,7 +202,7 @@ function prune(op::Passes, eqn, used)
     isneeded = join_lists(needed)
     kept =
         Equation(op, eqn.inputs[vcat(cond_consts, kept_consts, isneeded)], eqn.outputs[isneeded],
-            pass_attrs(length(cond_consts), count(kept_consts), map(count, needed), cond, trimmed),
-            eqn.source)
+            pass_attrs(eqn, length(cond_consts), count(kept_consts), map(count, needed), cond,
+                trimmed), eqn.source)
     [kept]
 end

@@ -35,7 +35,7 @@ function transpose(op::Passes, b, eqn, ȳ, x)
     inputs = vcat([v for v in cond_consts if !islinear(v)], fixed, known_carries..., starts...)
     bodies = vcat([r.body for r in recorded], back)
     y = emit!(b, op, inputs,
-        pass_attrs(count(!islinear, cond_consts), length(fixed), counts, cond, bodies))
+        pass_attrs(eqn, count(!islinear, cond_consts), length(fixed), counts, cond, bodies))
 
     results = reverse(cut(y, counts)[k+1:end])
     totals = Atom[add_all(b, [r[i] for r in results]) for i in eachindex(sums)]

@@ -34,14 +34,12 @@ halving(bound) = """(%0: f64[], %1: f64[]) {
   %3: f64[] = sin %2
   return %3
 }"""
-check(halving(5), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
-    name = "at most five trips, two taken")
-check(halving(2), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
-    name = "at most two trips, two taken")
-
-# Reverse mode of a loop whose trips are counted while it runs (rules/passes.jl).
-check(halving("none"), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
-    name = "any number of trips")
+# Reverse mode of a loop whose trips are counted while it runs (rules/while_passes.jl); here a bound
+# is not needed, and one that is too small does no harm.
+@testset "bound = $bound" for bound in ("none", 5, 1)
+    check(halving(bound), fill(0.5), fill(0.9); reference = (c, x) -> (sin(c[]^2 * x[]),),
+        name = "two trips")
+end
 
 # What decides the trips is known, though its cond is given c with a tangent, and does not use it.
 shrinking = """(%0: f64[], %1: f64[]) {
@@ -67,13 +65,37 @@ shrinking = """(%0: f64[], %1: f64[]) {
 check(shrinking, fill(1.3), fill(0.7); reference = (c, x) -> (c[]^3 * x[],),
     name = "a cond in a loop with an operand that it does not use")
 
+# i < 10 and x > 0.3: five trips for these inputs.
+either_ends(bound) = replace(counting(10; bound = bound), "%2: bool[] = lt %0 10:i32" =>
+    "%3: bool[] = lt %0 10:i32 %4: bool[] = gt %1 0.3:f64 %2: bool[] = and %3 %4")
+check(either_ends("none"), fill(0.8), fill(0.9); reference = by_trips(5),
+    name = "a counter, and a number that is carried")
+
 @testset "trip counts" begin
     trips(text) = JaxprAD.trip_count(program(text).equations[1])
-    @test trips(counting(10)) == JaxprAD.Trips(10, true)
+    @test trips(counting(10)) == 10
     @test trips(counting(10; step = 0)) === nothing
     @test trips(counting(10; step = -1)) === nothing
-    @test trips(counting(-5)) == JaxprAD.Trips(0, true)
+    @test trips(counting(-5)) == 0
     @test trips(counting(10; op = "ne")) === nothing
-    @test trips(halving("none")) === nothing
-    @test trips(halving(7)) == JaxprAD.Trips(7, false)
+    @test all(trips(f(bound)) === nothing for f in (halving, either_ends) for bound in ("none", 7))
+end
+
+@testset "the bound that passes have is the smallest that is known" begin
+    bounds(p) = unique(e[:bound] for e in typecheck(p).equations if name_of(e) === :while_passes)
+    bound(text) = only(bounds(JaxprAD.vjp(program(text))))
+    @test bound(halving("none")) === nothing
+    @test bound(halving(7)) == 7
+    @test (bound(either_ends("none")), bound(either_ends(12)), bound(either_ends(4))) == (10, 10, 4)
+    first_order = JaxprAD.vjp(program(halving(7)))
+    for p in (JaxprAD.jvp(first_order), JaxprAD.vjp(first_order), JaxprAD.optimize(first_order))
+        @test bounds(p) == [7]
+    end
+end
+
+@testset "a text without the bound has none" begin
+    p = JaxprAD.vjp(program(halving("none")))
+    text = JaxprAD.program_text(p)
+    before = replace(text, "], bound=none" => "]")
+    @test before != text == JaxprAD.program_text(program(before))
 end

@@ -56,6 +56,10 @@ def varying_like(x: Any, aval: Any) -> Any:
     return varying_over(x, varying(aval))
 
 
+def on_cpu(arrays: Any) -> bool:
+    return all(device.platform == "cpu" for x in arrays for device in x.devices())
+
+
 def in_named_axes() -> bool:
     return bool(internals.get_axis_env().axis_sizes)
 

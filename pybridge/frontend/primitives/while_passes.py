@@ -1,9 +1,9 @@
 """`while_passes`: what a while loop of unknown length becomes in reverse mode.
 
 The loop runs again and leaves records of its trips, over which further passes go, backwards and forwards
-in turn; julia/src/rules/while_passes.jl says more. A number of records that nobody knows takes memory that
-grows, which XLA does not have: here there is only what it takes to batch such a Program, and a refusal to run
-it.
+in turn; julia/src/rules/while_passes.jl says more. XLA has no memory that grows with the trips: the records
+have room for as many as there are at most, if the equation has such a bound. Where there are more, which is
+seen by the condition that still holds, the results are NaN.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.experimental import checkify
 from jax.extend import core as jex_core
 from jax.interpreters import batching, mlir
 
 from ...errors import UnsupportedPrimitive
 from ...ir.numerals import DTYPES
-from ..adapter import eager
+from ..adapter import checks, devices, eager, jaxprs
 from .spec import Spec
 
 passes_p = jex_core.Primitive("while_passes")
@@ -42,18 +43,75 @@ def _parts(values: Sequence[Any], cond_consts: int, consts: int, carry: Sequence
 @passes_p.def_abstract_eval
 def _abstract_eval(*avals, cond_consts, consts, carry, **_):
     carries = _parts(avals, cond_consts, consts, carry)[2]
-    return [jax.core.ShapedArray(a.shape, a.dtype) for c in carries for a in c]
+    return [devices.result_aval(a.shape, a.dtype, avals) for c in carries for a in c]
 
 
 @passes_p.def_impl
 def _impl(*args, **params):
-    return eager.run(passes_p, args, **params)
+    return eager.run(passes_p, args, "a while loop", **params)
 
 
-def _refuse(ctx, *args, source, **params):
+# Running
+
+_MOST_TRIPS = 2**31 - 1
+"""As many as 32 bits count; no memory has room for the records of more."""
+
+
+def _run(*args, cond_consts, consts, carry, cond, passes, bound, source, at_end=None):
+    """at_end: is told whether the loop would go on."""
+    records = [body.out_avals[count:] for body, count in zip(passes, carry, strict=True)]
+    if not any(records):
+        bound = None  # which is not needed
+    elif bound is None or bound > _MOST_TRIPS:
+        raise _refused(bound, source)
+    of_cond, shared, starts = _parts(args, cond_consts, consts, carry)
+    test, steps = jex_core.jaxpr_as_fun(cond), [jex_core.jaxpr_as_fun(body) for body in passes]
+    tapes = [[_tape(bound, aval) for aval in avals] for avals in records]
+
+    def goes_on(now):
+        return test(*of_cond, *now)[0]
+
+    def trip(j, t, now, tape):
+        earlier = [lax.dynamic_index_in_dim(x, t, keepdims=False) for x in itertools.chain(*tapes[:j])]
+        following, left = _cut(steps[j](*shared, *now, *earlier), [carry[j], len(tape)])
+        return following, [
+            lax.dynamic_update_index_in_dim(x, y, t, 0) for x, y in zip(tape, left, strict=True)
+        ]
+
+    def first(state):
+        t, now, tape = state
+        return t + 1, *trip(0, t, now, tape)
+
+    def stays(state):
+        t, now, _ = state
+        return goes_on(now) if bound is None else (t < bound) & goes_on(now)
+
+    trips, starts[0], tapes[0] = lax.while_loop(stays, first, (jnp.int32(0), starts[0], tapes[0]))
+
+    def later(j, i, state):
+        return trip(j, i if j % 2 == 0 else trips - 1 - i, *state)
+
+    for j in range(1, len(passes)):
+        step = functools.partial(later, j)
+        starts[j], tapes[j] = lax.fori_loop(0, trips, step, (starts[j], tapes[j]))
+    results = [*itertools.chain.from_iterable(starts)]
+    if bound is None:
+        return results
+    broken = goes_on(starts[0])
+    if at_end is not None:
+        at_end(broken)
+    return [jnp.where(broken, jnp.nan, y) if jaxprs.is_inexact(y) else y for y in results]
+
+
+def _tape(bound, aval):
+    return devices.varying_like(jnp.zeros((max(bound, 1), *aval.shape), aval.dtype), aval)
+
+
+def _refused(bound, source):
     at = f" at {source}" if source else ""
-    raise UnsupportedPrimitive(
-        f"reverse-mode differentiation of a while loop whose trip count is not known{at}: XLA has no memory "
+    known = "is not known" if bound is None else f"is only known to be at most {bound}"
+    return UnsupportedPrimitive(
+        f"reverse-mode differentiation of a while loop whose trip count {known}{at}: XLA has no memory "
         "that grows with the trips. Give bridge(..., while_bound=N) an upper bound on them, or run it "
         'natively on the CPU, bridge(..., execute="julia") or "auto"',
         primitive="while_passes",
@@ -61,7 +119,14 @@ def _refuse(ctx, *args, source, **params):
     )
 
 
-mlir.register_lowering(passes_p, _refuse)
+mlir.register_lowering(passes_p, mlir.lower_fun(_run, multiple_results=True))
+
+
+def _check(broken):
+    checkify.check(~broken, "a while loop runs longer than its while_bound")
+
+
+checks.register(passes_p, functools.partial(functools.partial, _run, at_end=_check), checks=True)
 
 
 # Batching. Where nothing of the first pass differs from item to item, it stays as it is, and so does every
@@ -69,7 +134,7 @@ mlir.register_lowering(passes_p, _refuse)
 # done keeps its carries, in all passes: whether it goes on is one more record of the first.
 
 
-def _batch(args, dims, *, cond_consts, consts, carry, cond, passes, source):
+def _batch(args, dims, *, cond_consts, consts, carry, cond, passes, bound, source):
     args = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims, strict=True)]
     size = next(len(x) for x, d in zip(args, dims, strict=True) if d is not None)
     of_cond, shared, starts = _parts(args, cond_consts, consts, carry)
@@ -96,11 +161,11 @@ def _batch(args, dims, *, cond_consts, consts, carry, cond, passes, source):
                 x if mark else jnp.broadcast_to(x, (size, *jnp.shape(x)))
                 for x, mark in zip(starts[j], marks_starts[j], strict=True)
             ]
-        bodies.append(jax.make_jaxpr(step)(*map(_struct, [*shared, *starts[j], *recorded])))
+        bodies.append(jax.make_jaxpr(step)(*map(_aval, [*shared, *starts[j], *recorded])))
         recorded += bodies[j].out_avals[count:]
         marks_recorded += [whole[j]] * (len(recorded) - len(marks_recorded))
     if masked:
-        cond = jax.make_jaxpr(lambda *args: jnp.any(tests(*args)[0]))(*map(_struct, [*of_cond, *starts[0]]))
+        cond = jax.make_jaxpr(lambda *args: jnp.any(tests(*args)[0]))(*map(_aval, [*of_cond, *starts[0]]))
     results = passes_p.bind(
         *of_cond,
         *shared,
@@ -110,6 +175,7 @@ def _batch(args, dims, *, cond_consts, consts, carry, cond, passes, source):
         carry=carry,
         cond=cond,
         passes=tuple(bodies),
+        bound=bound,
         source=source,
     )
     return results, [0 if w else None for w, count in zip(whole, carry, strict=True) for _ in range(count)]
@@ -142,8 +208,9 @@ def _axes(marks: Sequence[bool]) -> list[int | None]:
     return [0 if mark else None for mark in marks]
 
 
-def _struct(x: Any) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(jnp.shape(x), x.dtype)
+def _aval(x: Any) -> Any:
+    aval = x if isinstance(x, jax.core.ShapedArray) else jax.typeof(x)
+    return devices.result_aval(aval.shape, aval.dtype, [aval])
 
 
 batching.primitive_batchers[passes_p] = _batch
@@ -152,11 +219,13 @@ batching.primitive_batchers[passes_p] = _batch
 # The spec
 
 
-def _emit(*operands, cond_consts, consts, carry, cond, passes):
+def _emit(*operands, cond_consts, consts, carry, bound, cond, passes):
+    avals = list(map(jax.typeof, operands))
+
     def jaxpr(body):
         types = body.program.input_types
-        return jax.make_jaxpr(body)(
-            *(jax.ShapeDtypeStruct(body.context.dims.shape(t), DTYPES[t.dtype]) for t in types)
+        return jaxprs.traced(
+            body, [devices.result_aval(body.shape(t), DTYPES[t.dtype], avals) for t in types]
         )
 
     sources = (eq.source for body in passes for eq in body.program.equations if eq.source)
@@ -167,6 +236,7 @@ def _emit(*operands, cond_consts, consts, carry, cond, passes):
         carry=carry,
         cond=jaxpr(cond),
         passes=tuple(map(jaxpr, passes)),
+        bound=bound,
         source=next(sources, ""),
     )
 
@@ -180,6 +250,7 @@ def _lower(lowering, eqn, inputs):
         cond_consts=params["cond_consts"],
         consts=params["consts"],
         carry=params["carry"],
+        bound=params["bound"],
         cond=lowering.body(params["cond"]),
         passes=tuple(map(lowering.body, params["passes"])),
     )
