@@ -61,9 +61,9 @@ def bridge(
         them as lax operations; "auto" is native where every primitive of the Program has a kernel.
     static_argnums, static_argnames: arguments that are not arrays but hashable values, for each of which `f`
         is traced anew; by position (negative ones from the end) or by name, as for `jax.jit`.
-    while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; it
-        lets derivatives through such loops. A loop that runs longer has NaN for a derivative, and raises
-        NotDifferentiable where JAX runs without `jit`. With execute="julia" no bound is needed, or used.
+    while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; with
+        it XLA runs such loops in reverse mode. One that runs longer there has NaN for a derivative, and
+        raises NotDifferentiable where JAX runs without `jit`. Native kernels need no bound, and use none.
     explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
 
     Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the

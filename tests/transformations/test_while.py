@@ -105,15 +105,19 @@ def _norm(tree: Any) -> Any:
     return sum(jnp.sum(jnp.sin(leaf)) for leaf in jax.tree.leaves(tree))
 
 
+HOW = {"natively": {"execute": "julia"}, "by XLA": {"execute": "xla", "while_bound": 40}}
+
+
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("name", LOOPS)
-def test_gradients_of_natively_run_loops(name, order, x64):
+def test_gradients(name, how, order, x64):
     case = LOOPS[name]
     x = tuple(map(jnp.asarray, case.inputs))
     derive, argnums = ORDERS[order], tuple(range(len(x)))
     with jax.disable_jit():  # lax.cond in the reference runs as Python's if
         expected = derive(lambda *x: case.f(unrolled, *x), argnums)(*x)
-    found = derive(pb.bridge(lambda *x: case.f(lax.while_loop, *x), execute="julia"), argnums)(*x)
+    found = derive(pb.bridge(lambda *x: case.f(lax.while_loop, *x), **HOW[how]), argnums)(*x)
     assert_agree(found, expected, name, 1e-9)
 
 
