@@ -1,4 +1,4 @@
-"""Bounds on the trips of while loops, which XLA needs in reverse mode, and what there is if they are not kept.
+"""Bounds on the trips of while loops, which XLA needs in reverse mode: kept, not kept, and not needed.
 
 The references are the same loops as scans over as many trips.
 """
