@@ -89,8 +89,8 @@ end
 
 Base.:*(p::Plan, x::TracedArray) = throw(
     TracedConversion("a plan made of an array outside of the trace ($(typeof(p))) cannot be " *
-                     "applied to a traced array: make it of the traced array, or call `fft(x, dims)`",
-        user_line()))
+                     "applied to a traced array: make it of the traced array, or call " *
+                     "`fft(x, dims)`", user_line()))
 Base.:*(p::AbstractFFTs.ScaledPlan, x::TracedArray) = p.scale .* (p.p * x)
 
 end
