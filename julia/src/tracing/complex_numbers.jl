@@ -8,9 +8,8 @@ TracedComplex{T}(x::TracedNumber) where {T} = as_dtype(T, x)
 TracedComplex{T}(x::Number) where {T} = TracedComplex{T}(Literal(convert(T, x)), nothing)
 TracedReal{T}(x::Complex) where {T} = TracedReal{T}(Literal(convert(T, x)), nothing)
 
-Base.Complex(x::TracedReal{T}, y::TracedReal{T}) where {T<:AbstractFloat} =
-    number_op(:complex, x, y)
-Base.Complex(x::TracedReal{T}, y::TracedReal{T}) where {T} = Complex(float(x), float(y))
+Base.Complex(x::TracedReal{T}, y::TracedReal{T}) where {T<:Real} =
+    number_op(:complex, float(x), float(y))
 Base.Complex(x::TracedReal, y::TracedReal) = Complex(promote(x, y)...)
 Base.Complex(x::TracedReal, y::Real) = Complex(promote(x, y)...)
 Base.Complex(x::Real, y::TracedReal) = Complex(promote(x, y)...)

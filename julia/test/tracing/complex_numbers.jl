@@ -64,6 +64,9 @@ end
     @test jacobian(z -> a * z, z) ≈ a
     @test jacobian(z -> [sum(z .^ 2)], z) ≈ reshape(2z, 1, :)
     @test eltype(trace(z -> ComplexF32.(z), z)(z)) === ComplexF32
+    for f in (complex, n -> complex.(n, n .> 1), n -> complex.(n, 2.5), n -> n .* im)
+        @test (f; trace(f, [1, 2])([1, 2]) == f([1, 2]))
+    end
 end
 
 @testset "what is not known does not become a number" begin
