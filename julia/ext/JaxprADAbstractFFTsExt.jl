@@ -4,9 +4,12 @@ these; one that a package made of an array outside of the trace cannot be looked
 module JaxprADAbstractFFTsExt
 
 using AbstractFFTs: AbstractFFTs, Plan
-using JaxprAD: JaxprAD, TracedArray, TracedComplex, TracedConversion, TracedReal, assign!,
+using JaxprAD: ArrayOfTraced, TracedArray, TracedComplex, TracedConversion, TracedReal, assign!,
     fourier, traced, user_line
 using LinearAlgebra: LinearAlgebra
+
+const ArrayOfReals = AbstractArray{<:TracedReal}
+const ArrayOfComplex = AbstractArray{<:TracedComplex}
 
 "`factor` times a transform by `fourier` of arrays of that size, the result's along `region[1]` n."
 struct TracedPlan{T} <: Plan{T}
@@ -59,32 +62,21 @@ Base.:\(p::InPlace, x::AbstractArray) = inv(p) * x
 count_along(n::Dims, region) = prod(d -> n[d], region)
 full_size(x, n, region) = Tuple(d == first(region) ? n : size(x, d) for d in 1:ndims(x))
 
-# The package has methods of its own for real arrays, so each of ours has two.
-for S in (TracedReal, TracedComplex)
-    Array_ = AbstractArray{<:S}
-    @eval begin
-        AbstractFFTs.plan_fft(x::$Array_, region; kws...) = TracedPlan(:fft, x, region)
-        AbstractFFTs.plan_ifft(x::$Array_, region; kws...) = TracedPlan(:ifft, x, region)
-        AbstractFFTs.plan_bfft(x::$Array_, region; kws...) =
-            TracedPlan(:ifft, x, region; factor = count_along(size(x), region))
-        AbstractFFTs.plan_rfft(x::$Array_, region; kws...) = TracedPlan(:rfft, x, region)
-        AbstractFFTs.plan_irfft(x::$Array_, n::Integer, region; kws...) =
-            TracedPlan(:irfft, x, region, n)
-        AbstractFFTs.plan_brfft(x::$Array_, n::Integer, region; kws...) =
-            TracedPlan(:irfft, x, region, n;
-                factor = count_along(full_size(x, n, region), region))
-        AbstractFFTs.rfft(x::$Array_, region) = AbstractFFTs.plan_rfft(x, region) * x
-    end
-    for f in (:fft, :ifft, :bfft)
-        @eval AbstractFFTs.$f(x::$Array_, region) =
-            AbstractFFTs.$(Symbol(:plan_, f))(x, region) * x
-        S === TracedComplex && @eval AbstractFFTs.$(Symbol(:plan_, f, :!))(x::$Array_, region;
-            kws...) = InPlace(AbstractFFTs.$(Symbol(:plan_, f))(x, region))
-    end
-    for f in (:irfft, :brfft)
-        @eval AbstractFFTs.$f(x::$Array_, n::Integer, region) =
-            AbstractFFTs.$(Symbol(:plan_, f))(x, n, region) * x
-    end
+# The package makes real arrays complex by this before it transforms them.
+AbstractFFTs.complexfloat(x::ArrayOfReals) = complex(traced(x))
+
+AbstractFFTs.plan_fft(x::ArrayOfComplex, region; kws...) = TracedPlan(:fft, x, region)
+AbstractFFTs.plan_ifft(x::ArrayOfComplex, region; kws...) = TracedPlan(:ifft, x, region)
+AbstractFFTs.plan_bfft(x::ArrayOfComplex, region; kws...) =
+    TracedPlan(:ifft, x, region; factor = count_along(size(x), region))
+AbstractFFTs.plan_rfft(x::ArrayOfReals, region; kws...) = TracedPlan(:rfft, x, region)
+AbstractFFTs.plan_irfft(x::ArrayOfTraced, n::Integer, region; kws...) =
+    TracedPlan(:irfft, x, region, n)
+AbstractFFTs.plan_brfft(x::ArrayOfTraced, n::Integer, region; kws...) =
+    TracedPlan(:irfft, x, region, n; factor = count_along(full_size(x, n, region), region))
+for plan in (:plan_fft, :plan_ifft, :plan_bfft)
+    @eval AbstractFFTs.$(Symbol(plan, :!))(x::ArrayOfComplex, region; kws...) =
+        InPlace(AbstractFFTs.$plan(x, region))
 end
 
 Base.:*(p::Plan, x::TracedArray) = throw(

@@ -91,7 +91,7 @@ def callable_of(program: Program) -> Callable[..., Any]:
 
 
 def _check_known(program: Program) -> None:
-    for eq in program.equations:
+    for eq in program.all_equations():
         if eq.op not in SPECS:
             at = f" at {eq.source}" if eq.source else ""
             raise UnsupportedPrimitive(
@@ -99,8 +99,6 @@ def _check_known(program: Program) -> None:
                 primitive=eq.op,
                 source=eq.source,
             )
-        for body in eq.bodies:
-            _check_known(body)
 
 
 # Arguments

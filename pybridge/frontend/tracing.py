@@ -52,9 +52,7 @@ def trace(
         jaxpr, out_tree = closed_trace(f, args, kwargs, fixed)
         given = [name for i, name in enumerate(names) if i not in fixed.positions]
         structure = structure_of_call(given, args, kwargs, out_tree)
-        program = expanded(lower(jaxpr, name=program_name(f)))
-        if while_bound is not None:
-            program = bounded(program, while_bound)
+        program = bounded(expanded(lower(jaxpr, name=program_name(f))), while_bound)
         return replace(program, structure=structure)
 
     return traced
@@ -68,8 +66,7 @@ def check_bound(while_bound: Any) -> None:
 
 def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
     """The Program of a jaxpr without constants, with that bound on the trips of every while loop."""
-    program = lower(jaxprs.ClosedJaxpr(jaxpr, ()), name=name)
-    return program if while_bound is None else bounded(program, while_bound)
+    return bounded(lower(jaxprs.ClosedJaxpr(jaxpr, ()), name=name), while_bound)
 
 
 def program_name(f: Callable) -> str:

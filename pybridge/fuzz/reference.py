@@ -8,7 +8,7 @@ of the size of one unit do, in values, derivatives and comparisons of numbers th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,7 +74,7 @@ _STEP = 1e-5
 
 def _quotient(made: Callable[..., tuple], program: Program, given: list[Arrays]) -> Arrays | None:
     """The results' difference quotient along the tangents; None where the function is not smooth."""
-    if not _OTHER_DERIVATIVES.isdisjoint(_ops(program)):
+    if not _OTHER_DERIVATIVES.isdisjoint(eq.op for eq in program.all_equations()):
         return None
     inputs, tangents, cotangents = given
     kept = [i for i, t in enumerate(program.output_types) if t.inexact]
@@ -108,13 +108,6 @@ def _doubt(runs: dict[Stage, list[Arrays]], quotient: Arrays, given: list[Arrays
 def _close(a: np.ndarray, b: np.ndarray, rtol: float = 1e-3) -> bool:
     scale = 1 + np.max(np.abs(b), initial=0)
     return bool(np.max(np.abs(a - b), initial=0) <= rtol * scale)  # not of NaN
-
-
-def _ops(program: Program) -> Iterator[str]:
-    for eq in program.equations:
-        yield eq.op
-        for body in eq.bodies:
-            yield from _ops(body)
 
 
 def _with_everything(program: Program) -> Program:

@@ -200,6 +200,13 @@ class Program:
         """sha256, in hexadecimal, of the content: neither the name nor the sources enter."""
         return hashlib.sha256(format_body(self).encode()).hexdigest()
 
+    def all_equations(self) -> Iterator[Equation]:
+        """Its equations, each before those of its nested Programs."""
+        for eq in self.equations:
+            yield eq
+            for body in eq.bodies:
+                yield from body.all_equations()
+
     @functools.cached_property
     def rule_names(self) -> tuple[str, ...]:
         """The names in the place of rules, nested Programs' included."""

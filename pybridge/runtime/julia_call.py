@@ -215,8 +215,8 @@ def _derived(program: Program, *args, execute: str, sizes: Sizes, **how) -> list
     """
     results = call(program, *args, execute=execute, sizes=sizes, **how)
     if (
-        relies_on_bounds(program)
-        and not jaxprs.any_tracer((*args, *results))
+        not jaxprs.any_tracer((*args, *results))
+        and relies_on_bounds(program)
         and any(jnp.isnan(y).any() for y in results if jaxprs.is_inexact(y))
         and not (execute not in _BY_XLA and devices.on_cpu(results) and native.refusal(program) is None)
     ):
@@ -361,8 +361,7 @@ def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: boo
     jaxpr = jax.make_jaxpr(whole)(*avals)
     out_dims = [None if i in shared else 0 for i in range(len(program.outputs))]
     made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
-    bound = common_bound(program)
-    return Batched(made if bound is None else bounded(made, bound), hoisted, out_dims)
+    return Batched(bounded(made, common_bound(program)), hoisted, out_dims)
 
 
 batching.primitive_batchers[julia_call_p] = _batch

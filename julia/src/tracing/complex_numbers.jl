@@ -46,11 +46,11 @@ Base.promote_rule(C::Type{Complex{S}}, R::Type{TracedReal{T}}) where {T,S<:Real}
 for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul), (:/, :div), (:^, :pow))
     @eval Base.$f(x::TracedComplex{T}, y::TracedComplex{T}) where {T} =
         number_op($(QuoteNode(op)), x, y)
-    # Base has methods of its own for Complex with Real, and for `im`, a Complex{Bool}.
-    for Z in (Complex, Complex{Bool}), f in (f === :^ ? () : (f,))
-        @eval Base.$f(x::TracedReal, y::$Z) = $f(promote(x, y)...)
-        @eval Base.$f(x::$Z, y::TracedReal) = $f(promote(x, y)...)
-    end
+end
+# Base has methods of its own for Complex with Real, and for `im`, a Complex{Bool}.
+for f in (:+, :-, :*, :/), Z in (Complex, Complex{Bool})
+    @eval Base.$f(x::TracedReal, y::$Z) = $f(promote(x, y)...)
+    @eval Base.$f(x::$Z, y::TracedReal) = $f(promote(x, y)...)
 end
 Base.:^(x::TracedNumber, y::Complex) = ^(promote(x, y)...)
 Base.:^(x::Complex, y::TracedReal) = ^(promote(x, y)...)
@@ -59,7 +59,6 @@ Base.:^(x::TracedReal, y::TracedComplex) = ^(promote(x, y)...)
 
 # LinearAlgebra infers the elements of an adjoint from what `adjoint` of a number gives.
 Base.conj(x::TracedComplex{T}) where {T} = number_op(:conj, x)::TracedComplex{T}
-Base.adjoint(x::TracedComplex) = conj(x)
 Base.real(x::TracedComplex) = number_op(:real, x)
 Base.imag(x::TracedComplex) = number_op(:imag, x)
 Base.abs2(x::TracedComplex) = abs2(real(x)) + abs2(imag(x))

@@ -8,13 +8,8 @@ if INSTALLED
     using JaxprAD: TracedConversion, traced
     using LinearAlgebra: ldiv!, mul!
 
-    "The sum that defines the transform along one dimension; sign is that of the exponent."
-    function sums_along(x, d, sign)
-        n = size(x, d)
-        w = [cis(sign * 2π * (j - 1) * (k - 1) / n) for k in 1:n, j in 1:n]
-        mapslices(v -> w * v, complex(x); dims = d)
-    end
-    by_sums(x, dims, sign = -1) = foldl((y, d) -> sums_along(y, d, sign), dims; init = x)
+    include("../support/fourier_sums.jl")
+
     same(f, x, expected) = trace(f, x)(x) ≈ expected
 
     rng = seeded("fourier of packages")

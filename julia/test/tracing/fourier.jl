@@ -1,16 +1,10 @@
 # Fourier transforms of traced arrays, against the sums that define them.
 
 include("../support/tracing.jl")
+include("../support/fourier_sums.jl")
 
 using JaxprAD: TracingFailed, fourier
 
-"The sum that defines the transform along one dimension; sign is that of the exponent."
-function sums_along(x, d, sign)
-    n = size(x, d)
-    w = [cis(sign * 2π * (j - 1) * (k - 1) / n) for k in 1:n, j in 1:n]
-    mapslices(v -> w * v, complex(x); dims = d)
-end
-by_sums(x, dims, sign = -1) = foldl((y, d) -> sums_along(y, d, sign), dims; init = x)
 count_of(x, dims) = prod(size(x, d) for d in dims)
 
 rng = seeded("fourier")

@@ -20,7 +20,7 @@ const b = randn(seeded("b"), 4)
     M -> Diagonal(M[:, 1]) * b, M -> diagm(M[:, 1]),
     M -> (C = similar(M, 4, 3); mul!(C, M, B); C),
     M -> (c = zeros(eltype(M), 4); mul!(c, M, b); mul!(c, M, b, 2.0, 3.0); c),
-    M -> [M[1, 1], M[2, 2]]' * B[1:2, :],
+    M -> (C = M + I; rmul!(C, 3.0); lmul!(2.0, C); C), M -> [M[1, 1], M[2, 2]]' * B[1:2, :],
     M -> B[1:2, :]' * [M[1, 1], M[2, 2]], M -> A[1:2, 1:2] * [M[1, 1], 1.0],
     M -> M * LinearAlgebra.transpose(b)'])
     @test agrees(f, A)

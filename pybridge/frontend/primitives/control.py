@@ -28,12 +28,9 @@ def _remat(*xs, body, barrier, depth):
     def with_barrier(*xs):
         return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))
 
-    policy = _KeepsMarked(depth) if _marks(body.program) else None
+    marked = any(eq.op == "saveable" for eq in body.program.all_equations())
+    policy = _KeepsMarked(depth) if marked else None
     return jax.checkpoint(with_barrier, prevent_cse=barrier, policy=policy)(*xs)
-
-
-def _marks(program: Program) -> bool:
-    return any(eq.op == "saveable" or any(map(_marks, eq.bodies)) for eq in program.equations)
 
 
 _MARK = "pybridge: may be kept by"
