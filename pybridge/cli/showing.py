@@ -31,10 +31,10 @@ def derivatives(program: Program, derivative: Derivative | None) -> list[Program
             split = program.linearize()
             return [split.known, split.linear]
         case Derivative.grad:
-            from ..runtime import julia_call
+            from ..runtime.tangents import split
 
             active = tuple(i for i, type in enumerate(program.input_types) if type.inexact)
-            halves = julia_call.split(program, active, True)
+            halves = split(program, active, True)
             tangents = range(len(halves.residuals), len(halves.linear.inputs))
             return [halves.known, halves.linear.transpose(linear=tangents, optimize=True)]
         case None:

@@ -1,6 +1,6 @@
-"""The one JAX primitive, `julia_call`: a Program applied to arrays.
+"""The JAX primitive `julia_call`: a Program applied to arrays; and `julia_jvp`, the same beside its tangents.
 
-Its JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind
+Their JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind
 that in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Lowering decides how
 each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operations.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import logging
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -22,17 +22,17 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import EngineUnavailable, NotDifferentiable
-from ..frontend import derived_structures
-from ..frontend.adapter import checks, devices, eager, jaxprs
+from ..frontend.adapter import checks, devices, eager, jaxprs, partial_evaluation
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
+from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
-from ..ir.types import Atom, SymDim, Var
 from ..ir.while_bounds import bounded, common_bound, relies_on_bounds
 from . import native, transforms
+from .tangents import Halves, Split, joint, split, with_results
 
 _LOG = logging.getLogger(__name__)
 
@@ -136,97 +136,73 @@ mlir.register_lowering(julia_call_p, _on_cpu, platform="cpu")
 # Differentiation
 
 
-@dataclass(frozen=True)
-class Split:
-    """A linearization made ready for binding: residuals that are arguments or results are not computed again.
-
-    known: (x...) -> (y..., the residuals that are neither).
-    residuals: for each residual its place in the list x... y... r...
-    """
-
-    known: Program
-    linear: Program
-    has_tangent: tuple[bool, ...]
-    residuals: tuple[int, ...]
-
-
-@remembered(maxsize=1024)
-def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
-    lin = transforms.linearize(program, active, optimize=True, compact=compact)
-    count = len(lin.known.outputs) - lin.residuals
-    outputs = list(lin.known.outputs[:count])
-    places: dict[Atom, int] = {
-        var: i for i, var in reversed(list(enumerate([*lin.known.inputs, *outputs]))) if isinstance(var, Var)
-    }
-    for atom in lin.known.outputs[count:]:
-        if not isinstance(atom, Var) or atom not in places:
-            places[atom] = len(lin.known.inputs) + len(outputs)
-            outputs.append(atom)
-    residuals = tuple(places[atom] for atom in lin.known.outputs[count:])
-    structure = program.structure and derived_structures.known(program.structure, len(outputs) - count)
-    known = replace(lin.known, outputs=tuple(outputs), structure=structure)
-    return Split(known, lin.linear, lin.has_tangent, residuals)
-
-
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, explain, sizes):
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
+    given = [tangents[i] for i in active]
+    how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
     # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
     try:
-        halves = split(program, active, execute not in _BY_XLA)
+        cut = split(program, active, execute not in _BY_XLA)
+        if any(map(partial_evaluation.is_unknown, given)) or not any(cut.has_tangent):
+            ys, dots = _in_halves(program, cut, primals, given, how)
+        else:
+            ys, dots = _jointly(program, active, cut, primals, given, how)
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
         return jvp_by_jax(program, active, primals, tangents, sizes)
-    how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
-    known = _derived(halves.known, *primals, **how)
-    available = [*primals, *known]
-    dots = (
-        _derived(
-            halves.linear,
-            *(available[i] for i in halves.residuals),
-            *(tangents[i] for i in active),
-            **how,
-        )
-        if any(halves.has_tangent)
-        else []
-    )
-    ys = known[: len(program.outputs)]
     rest = iter(dots)
     return ys, [
-        next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(halves.has_tangent, ys, strict=True)
+        next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(cut.has_tangent, ys, strict=True)
     ]
+
+
+def _in_halves(program: Program, cut: Split, primals, tangents, how):
+    """For reverse mode, which computes with primals when tangents are not there yet."""
+    known = _derived(cut.known, *primals, **how)
+    residuals = map([*primals, *known].__getitem__, cut.residuals)
+    dots = _derived(cut.linear, *residuals, *tangents, **how) if any(cut.has_tangent) else []
+    return known[: len(program.outputs)], dots
+
+
+def _jointly(program: Program, active: tuple[int, ...], cut: Split, primals, tangents, how):
+    """In JAX's forward mode both are there, unless this is traced first and evaluated partially then."""
+    both, halves = joint(program, active, cut)
+    args = (*primals, *tangents)
+    results = julia_jvp_p.bind(*args, program=both, halves=halves, **how)
+    _check_bounds(both, args, results, how["execute"], how["sizes"])
+    return results[: len(program.outputs)], results[len(program.outputs) :]
 
 
 def _sizes(program: Program, args: Sequence[Any], known: Sizes) -> Sizes:
     """Of symbolic dimensions, for Programs whose own inputs may not have them."""
-    if not _is_symbolic(program):
+    if not is_symbolic(program):
         return ()
     shapes = [x.aval.shape if ad.is_undefined_primal(x) else np.shape(x) for x in args]
     return Dimensions(program.input_types, shapes, known).variables
 
 
-def _is_symbolic(program: Program) -> bool:
-    return any(isinstance(dim, SymDim) for t in program.input_types for dim in t.shape)
-
-
-def _derived(program: Program, *args, execute: str, sizes: Sizes, **how) -> list[Any]:
-    """`call` of a derivative.
-
-    Raises NotDifferentiable where a loop runs longer than its bound, if the values are there to see it.
-    """
-    results = call(program, *args, execute=execute, sizes=sizes, **how)
-    if (
-        not jaxprs.any_tracer((*args, *results))
-        and relies_on_bounds(program)
-        and any(jnp.isnan(y).any() for y in results if jaxprs.is_inexact(y))
-        and not (execute not in _BY_XLA and devices.on_cpu(results) and native.refusal(program) is None)
-    ):
-        broken, _ = jax.jit(checkify.checkify(to_jax(program, sizes=sizes)))(*args)
-        if broken.get() is not None:
-            raise NotDifferentiable(
-                f"a while loop of {program.name} runs longer than its while_bound: its derivatives would be "
-                'NaN, and are under jit. Give a larger while_bound, or execute="julia", which needs none'
-            )
+def _derived(program: Program, *args, **how) -> list[Any]:
+    """`call` of a derivative."""
+    results = call(program, *args, **how)
+    _check_bounds(program, args, results, how["execute"], how["sizes"])
     return results
+
+
+def _check_bounds(program: Program, args, results, execute: str, sizes: Sizes) -> None:
+    """Raises NotDifferentiable where a loop ran longer than its bound, if the values are there to see it."""
+    if (
+        jaxprs.any_tracer((*args, *results))
+        or not relies_on_bounds(program)
+        or not any(jnp.isnan(y).any() for y in results if jaxprs.is_inexact(y))
+        or (execute not in _BY_XLA and devices.on_cpu(results) and native.refusal(program) is None)
+    ):
+        return
+    broken, _ = jax.jit(checkify.checkify(to_jax(program, sizes=sizes)))(*args)
+    if broken.get() is not None:
+        raise NotDifferentiable(
+            f"a while loop of {program.name} runs longer than its while_bound: its derivatives would be "
+            'NaN, and are under jit. Give a larger while_bound, or execute="julia", which needs none'
+        )
 
 
 def jvp_by_jax(
@@ -280,41 +256,80 @@ def _transposed_by_jax(
 ad.primitive_transposes[julia_call_p] = _transpose
 
 
+# Forward mode is a `julia_call` that JAX may still cut in halves, when a jaxpr that has it is differentiated in
+# reverse.
+
+julia_jvp_p = Primitive("julia_jvp")
+julia_jvp_p.multiple_results = True
+
+
+def _as_call(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of `julia_call` for `julia_jvp`."""
+    return lambda *args, halves, **params: rule(*args, **params)
+
+
+def _halves(unknown: Sequence[bool], params: Mapping[str, Any]) -> partial_evaluation.Halves | None:
+    how = dict(params)
+    of: Halves = how.pop("halves")
+    inputs = len(of.known.inputs)
+    if any(unknown[:inputs]) or not any(unknown):
+        return None
+    first, second = {**how, "program": of.known}, {**how, "program": of.linear}
+    return partial_evaluation.Halves(julia_call_p, inputs, first, second, of.residuals, of.results)
+
+
+julia_jvp_p.def_impl(_as_call(_impl))
+julia_jvp_p.def_abstract_eval(_as_call(_abstract_eval))
+mlir.register_lowering(julia_jvp_p, _as_call(_elsewhere))
+mlir.register_lowering(julia_jvp_p, _as_call(_on_cpu), platform="cpu")
+ad.primitive_jvps[julia_jvp_p] = _as_call(_jvp)
+partial_evaluation.register(julia_jvp_p, _halves)
+
+
 # Dead code: jit drops the results that nobody uses, and what they alone need. After `jvp` of a user's
 # custom_vjp function it is this that removes the tangents that do not exist.
 
 
-def _dce(used: list[bool], eqn):
-    if all(used):
-        return [True] * len(eqn.invars), eqn
-    if not any(used):
-        return [False] * len(eqn.invars), None
-    program, needed = _restricted(eqn.params["program"], tuple(used))
-    return list(needed), eqn.replace(
-        invars=list(itertools.compress(eqn.invars, needed)),
-        outvars=list(itertools.compress(eqn.outvars, used)),
-        params={**eqn.params, "program": program},
-    )
+def _dead_code_rule(with_results: Callable[..., Any]) -> Callable[[list[bool], Any], tuple[list[bool], Any]]:
+    """with_results: (parameters, which results are used) -> (parameters, which operands are needed)."""
+
+    def rule(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
+        if all(used):
+            return [True] * len(eqn.invars), eqn
+        if not any(used):
+            return [False] * len(eqn.invars), None
+        params, needed = with_results(eqn.params, tuple(used))
+        return list(needed), eqn.replace(
+            invars=list(itertools.compress(eqn.invars, needed)),
+            outvars=list(itertools.compress(eqn.outvars, used)),
+            params={**eqn.params, **params},
+        )
+
+    return rule
 
 
 @remembered(maxsize=1024)
-def _restricted(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
+def _alive(program: Program, used: tuple[bool, ...]) -> tuple[Program, list[bool]]:
     """The Program of the results in use, and which of its inputs they need."""
-    outputs = tuple(itertools.compress(program.outputs, used))
-    live, kept = set(outputs), []
-    for eq in reversed(program.equations):
-        if not live.isdisjoint(eq.outputs):
-            live.update(eq.inputs)
-            kept.append(eq)
-    # Symbolic sizes are known from the inputs, all of which stay where there are such sizes.
-    symbolic = _is_symbolic(program)
-    needed = tuple(symbolic or v in live for v in program.inputs)
-    inputs = tuple(itertools.compress(program.inputs, needed))
-    return replace(program, inputs=inputs, equations=tuple(reversed(kept)), outputs=outputs), needed
+    alive = restricted(program, used)
+    needed = needed_inputs(alive)
+    return with_inputs(alive, needed), needed
 
 
-jaxprs.register_dead_code_rule(julia_call_p, _dce)
-checks.register(julia_call_p, lambda program, sizes, **_: to_jax(program, sizes=sizes))
+def _call_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
+    program, needed = _alive(params["program"], used)
+    return {"program": program}, needed
+
+
+def _joint_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
+    program, halves, needed = with_results(params["program"], params["halves"], used)
+    return {"program": program, "halves": halves}, needed
+
+
+jaxprs.register_dead_code_rule(julia_call_p, _dead_code_rule(_call_with_results))
+jaxprs.register_dead_code_rule(julia_jvp_p, _dead_code_rule(_joint_with_results))
+for _p in (julia_call_p, julia_jvp_p):
+    checks.register(_p, lambda program, sizes, **_: to_jax(program, sizes=sizes))
 
 
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.
@@ -365,3 +380,4 @@ def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: boo
 
 
 batching.primitive_batchers[julia_call_p] = _batch
+batching.primitive_batchers[julia_jvp_p] = _as_call(_batch)

@@ -163,7 +163,7 @@ def _jvp(program: Program, active: Mask, optimize: bool) -> Program:
 def _linearize(program: Program, active: Mask, optimize: bool, compact: bool) -> Linearization:
     flags = [_flag(optimize), "compact" if compact else ""]
     head, _, text = ask("linearize", program, digits(active), *flags).partition("\n")
-    mask, residuals = head.removeprefix("m").split()
+    mask, residuals = head.split(" ")  # no digits where there are no results
     known, linear = parse_all(text, program.constants)
     return Linearization(known, linear, tuple(digit == "1" for digit in mask), int(residuals))
 

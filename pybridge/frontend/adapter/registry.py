@@ -14,6 +14,7 @@ from . import internals
 _OURS = frozenset(
     {
         "julia_call",
+        "julia_jvp",
         "julia_function",
         "portable_cholesky",
         "portable_triangular_solve",

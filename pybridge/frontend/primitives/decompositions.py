@@ -181,6 +181,7 @@ def _no_results(lowering, eqn, inputs):
 DECOMPOSITIONS = {
     **dict.fromkeys(equation_parameters.CALLS, _inlined),
     "julia_call": _bridged,
+    "julia_jvp": _bridged,
     "call_hi_primitive": lower_high,
     "call_hi_primitive_linearized": lower_high_linear,
     **{

@@ -1,0 +1,111 @@
+"""A Program and its tangents: in two halves, as reverse mode needs them, or computed jointly."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..frontend import derived_structures
+from ..ir.dead_code import needed_inputs, restricted, with_inputs
+from ..ir.deferred import remembered
+from ..ir.program import Program
+from ..ir.types import Atom, Var
+from . import transforms
+
+
+@dataclass(frozen=True)
+class Split:
+    """A linearization made ready for binding: residuals that are arguments or results are not computed again.
+
+    known: (x...) -> (y..., the residuals that are neither).
+    residuals: for each residual its place in the list x... y... r...
+    """
+
+    known: Program
+    linear: Program
+    has_tangent: tuple[bool, ...]
+    residuals: tuple[int, ...]
+
+
+@remembered(maxsize=1024)
+def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
+    lin = transforms.linearize(program, active, optimize=True, compact=compact)
+    count = len(lin.known.outputs) - lin.residuals
+    outputs = list(lin.known.outputs[:count])
+    places: dict[Atom, int] = {
+        var: i for i, var in reversed(list(enumerate([*lin.known.inputs, *outputs]))) if isinstance(var, Var)
+    }
+    for atom in lin.known.outputs[count:]:
+        if not isinstance(atom, Var) or atom not in places:
+            places[atom] = len(lin.known.inputs) + len(outputs)
+            outputs.append(atom)
+    residuals = tuple(places[atom] for atom in lin.known.outputs[count:])
+    structure = program.structure and derived_structures.known(program.structure, len(outputs) - count)
+    known = replace(lin.known, outputs=tuple(outputs), structure=structure)
+    return Split(known, lin.linear, lin.has_tangent, residuals)
+
+
+@dataclass(frozen=True)
+class Halves:
+    """How to compute (x..., tangents...) -> results... in halves.
+
+    known: (x...) -> the results that no tangent is needed for, and residuals.
+    linear: (residuals..., tangents...) -> the other results.
+    residuals: for each residual its place among the inputs and outputs of `known`.
+    results: for each result its place among the outputs of `known` and `linear`.
+    """
+
+    known: Program
+    linear: Program
+    residuals: tuple[int, ...]
+    results: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"<Halves: {self.known!r}, {self.linear!r}>"
+
+
+@remembered(maxsize=1024)
+def joint(program: Program, active: tuple[int, ...], cut: Split) -> tuple[Program, Halves]:
+    """(x..., tangents of the active x...) -> (y..., tangents of the y marked in `cut.has_tangent`).
+
+    Primals and tangents share what they compute, and a loop runs once for both.
+    """
+    made = transforms.jvp(program, active, optimize=True)
+    ys, first = len(program.outputs), len(cut.known.outputs)
+    has = [has for has, t in zip(cut.has_tangent, program.output_types, strict=True) if t.inexact]
+    results = (*range(ys), *range(first, first + len(cut.linear.outputs)))
+    return restricted(made, [True] * ys + has), Halves(cut.known, cut.linear, cut.residuals, results)
+
+
+@remembered(maxsize=1024)
+def with_results(
+    program: Program, of: Halves, used: tuple[bool, ...]
+) -> tuple[Program, Halves, tuple[bool, ...]]:
+    """A joint Program with the results in use alone, and which of the inputs these need."""
+    program = restricted(program, used)
+    results = set(itertools.compress(of.results, used))
+    inputs, outputs, residuals = len(of.known.inputs), len(of.known.outputs), len(of.residuals)
+
+    in_linear = [outputs + i in results for i in range(len(of.linear.outputs))]
+    linear = restricted(of.linear, in_linear)
+    read = needed_inputs(linear)
+    places = set(itertools.compress(of.residuals, read))
+    in_known = [i in results or inputs + i in places for i in range(outputs)]
+    known = restricted(of.known, in_known)
+
+    own = [*(a or i in places for i, a in enumerate(needed_inputs(known))), *read[residuals:]]
+    needed = [a or b for a, b in zip(own, needed_inputs(program), strict=True)]
+    of_atoms, of_outputs = _places([*needed[:inputs], *in_known]), _places([*in_known, *in_linear])
+    halves = Halves(
+        with_inputs(known, needed[:inputs]),
+        with_inputs(linear, [*read[:residuals], *needed[inputs:]]),
+        tuple(of_atoms[i] for i in itertools.compress(of.residuals, read)),
+        tuple(of_outputs[i] for i in itertools.compress(of.results, used)),
+    )
+    return with_inputs(program, needed), halves, tuple(needed)
+
+
+def _places(kept: Sequence[bool]) -> dict[int, int]:
+    """Where what is kept stands afterwards, by where it stood."""
+    return {old: new for new, old in enumerate(itertools.compress(itertools.count(), kept))}
