@@ -1,4 +1,4 @@
-"""The JAX primitive `julia_call`: a Program applied to arrays; and `julia_jvp`, the same beside its tangents.
+"""The JAX primitives `julia_call`, a Program applied to arrays, and `julia_jvp`, the same with tangents.
 
 Their JVP, transpose and batching rules ask Julia (through `transforms`) for the derivative Program and bind
 that in turn, so every nesting of JAX's transformations ends in Programs made by Julia. Lowering decides how
@@ -256,8 +256,8 @@ def _transposed_by_jax(
 ad.primitive_transposes[julia_call_p] = _transpose
 
 
-# Forward mode is a `julia_call` that JAX may still cut in halves, when a jaxpr that has it is differentiated in
-# reverse.
+# Forward mode is a `julia_call` that JAX may still cut in halves, when a jaxpr that has it is differentiated
+# in reverse.
 
 julia_jvp_p = Primitive("julia_jvp")
 julia_jvp_p.multiple_results = True
