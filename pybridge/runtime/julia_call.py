@@ -26,6 +26,7 @@ from ..frontend.adapter import checks, devices, eager, jaxprs, partial_evaluatio
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
+from ..frontend.primitives.custom import lacks_forward_mode
 from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
@@ -143,7 +144,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
     try:
         cut = split(program, active, execute not in _BY_XLA)
-        if any(map(partial_evaluation.is_unknown, given)) or not any(cut.has_tangent):
+        if _is_reverse(given) or not _has_joint(program, active, cut):
             ys, dots = _in_halves(program, cut, primals, given, how)
         else:
             ys, dots = _jointly(program, active, cut, primals, given, how)
@@ -156,8 +157,20 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     ]
 
 
+def _is_reverse(tangents: Sequence[Any]) -> bool:
+    """Whether JAX linearizes: primals are there, and tangents are not."""
+    return any(map(partial_evaluation.is_unknown, tangents))
+
+
+def _has_joint(program: Program, active: tuple[int, ...], cut: Split) -> bool:
+    """Whether primals can be computed beside tangents.
+
+    Of a tangent that does not exist and that nothing needs, less is left in the linear half.
+    """
+    return any(cut.has_tangent) and not lacks_forward_mode(joint(program, active, cut)[0])
+
+
 def _in_halves(program: Program, cut: Split, primals, tangents, how):
-    """For reverse mode, which computes with primals when tangents are not there yet."""
     known = _derived(cut.known, *primals, **how)
     residuals = map([*primals, *known].__getitem__, cut.residuals)
     dots = _derived(cut.linear, *residuals, *tangents, **how) if any(cut.has_tangent) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import jax
@@ -102,6 +103,30 @@ def test_in_every_place(place, execute):
 def test_in_a_while_loop(way):
     of = WAYS[way]
     assert_agree(of(repeated(pb.bridge(several))), of(repeated(several)), way, 1e-4)
+
+
+def with_unread_tangents(f, x):
+    """A function with a VJP rule alone, of which only values are read that have no derivative."""
+    rule = jax.custom_vjp(jnp.sin)
+    rule.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (ct * jnp.cos(x),))
+    y = rule(x)
+    return f(lambda y, x: x * jnp.floor(3 * y).sum(), y, x)
+
+
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda g, y, x: g(y, x),
+        lambda g, y, x: jax.checkpoint(g)(y, x),
+        lambda g, y, x: lax.cond(x[0] > 0, g, lambda y, x: x, y, x),
+    ],
+    ids=["plain", "checkpoint", "cond"],
+)
+def test_a_tangent_that_does_not_exist_and_that_nothing_reads(f, execute):
+    plain = functools.partial(with_unread_tangents, f)
+    of = WAYS["jitted jvp"]
+    assert_agree(of(pb.bridge(plain, execute=execute)), of(plain), "jvp", 1e-4)
 
 
 def calls(jaxpr) -> list[str]:

@@ -25,8 +25,11 @@ function jvp(op::Cond, b, eqn, x, ẋ)
     active = isactive(ẋ[2:end])
     # A result has a tangent when it has one in some branch; the others make their zeros explicit.
     has = reduce((u, v) -> u .| v, [forward(body, active)[2] for body in eqn[:branches]])
-    bodies = [forward(body, active, has)[1] for body in eqn[:branches]]
-    y = emit!(b, op, vcat(x, given(ẋ)), branches_attr(bodies))
+    bodies = [dce(forward(body, active, has)[1]) for body in eqn[:branches]]
+    # A tangent that no branch reads may be one that cannot be computed, of a custom_vjp call.
+    read = reduce((u, v) -> u .| v, map(used_inputs, bodies))[length(x):end]
+    bodies = [with(body; inputs = body.inputs[vcat(trues(length(x) - 1), read)]) for body in bodies]
+    y = emit!(b, op, vcat(x, given(ẋ)[read]), branches_attr(bodies))
     m = length(has)
     y[1:m], spread(has, y[m+1:end])
 end

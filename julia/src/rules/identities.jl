@@ -3,7 +3,8 @@
 
 function simplify(op::Elementwise, eqn, x, definition)
     identity = get(IDENTITIES, op.name, nothing)
-    identity === nothing ? nothing : identity(eqn, x, definition)
+    simpler = identity === nothing ? nothing : identity(eqn, x, definition)
+    simpler === nothing ? before_broadcast(op, eqn, x, definition) : simpler
 end
 
 function defined_by(name::Symbol, definition, a)

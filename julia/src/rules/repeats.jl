@@ -59,6 +59,36 @@ end
 spread_to(b::Builder, a::Atom, shape) =
     isempty(shape) ? a : emit(b, :broadcast_in_dim, a; shape = shape, dims = Int[])
 
+# ---- functions of broadcasts
+
+"""
+A function of broadcasts along the same axes is computed before they are broadcast, unless it is an
+addition or two. The values are the same."""
+function before_broadcast(op::Elementwise, eqn, x, definition)
+    cost(op, eqn) > CHEAP || return nothing
+    first = findfirst(a -> a isa Var, x)
+    spread = first === nothing ? nothing : defined_by(:broadcast_in_dim, definition, x[first])
+    spread !== nothing && isrepeating(spread) || return nothing
+    small = Atom[]
+    for a in x
+        e = a isa Literal ? nothing : defined_by(:broadcast_in_dim, definition, a)
+        a isa Literal || e !== nothing && e[:dims] == spread[:dims] && isrepeating(e) ||
+            return nothing
+        push!(small, a isa Literal ? a : e.inputs[1])
+    end
+    b = Builder(Equation[], eqn.source)
+    y = emit!(b, op, small, eqn.attrs)[1]
+    emit(b, :broadcast_in_dim, y; shape = shape(eqn.outputs[1]), dims = spread[:dims])
+    binding_last(b, eqn)
+end
+
+"Whether a broadcast has each element of its operand several times, at the places that `dims` says."
+function isrepeating(e)
+    full = shape(e.outputs[1])
+    shape(e.inputs[1]) == full[e[:dims].+1] &&
+        any(d -> !(d in e[:dims]) && full[d+1] != 1, 0:length(full)-1)
+end
+
 # ---- products of broadcasts
 
 """

@@ -21,6 +21,19 @@ for (index, reference) in (0 => first_branch, 1 => second_branch, 9 => second_br
     check(branching(index), randn(r, 3), fill(0.3); reference = reference, name = "branch $index")
 end
 
+@testset "tangents that no branch reads are no operands" begin
+    p = JaxprAD.jvp(program("""(%0: i32[], %1: f64[3], %2: f64[3]) {
+      %3: f64[3] = sin %2
+      %4: f64[3] = cond %0 %1 %3 {branches=[(%0: f64[3], %1: f64[3]) {
+        %2: f64[3] = floor %1
+        %3: f64[3] = mul %0 %2
+        return %3
+      }, (%0: f64[3], %1: f64[3]) { return %0 }]}
+      return %4 }"""))
+    @test !any(e -> name_of(e) === :cos, p.equations)
+    @test length(only(e for e in p.equations if name_of(e) === :cond).inputs) == 4
+end
+
 @testset "branches share residual slots of one type" begin
     body(op) = "(%0: f64[], %1: f64[2], %2: f64[2]) { %3: f64[2] = $op %1
       %4: f64[2] = mul %3 %2 return %4 }"

@@ -138,3 +138,40 @@ end
     narrow = replace(total, "f64" => "f16")
     @test :dot_general in names_of(JaxprAD.optimize(vjp(program(narrow))))
 end
+
+@testset "a function of what is the same along some axes is computed without them" begin
+    computed(op) = """(%0: f64[4,3], %1: f64[3,5]) {
+      %2: f64[4,3,5] = broadcast_in_dim %0 {shape=[4, 3, 5], dims=[0, 1]}
+      %3: f64[4,3,5] = broadcast_in_dim %1 {shape=[4, 3, 5], dims=[1, 2]}
+      %4: f64[4,3,5] = $op
+      %5: f64[4,3,5] = mul %4 %3
+      return %5 }"""
+    rng = seeded("functions of broadcasts")
+    x = Any[1 .+ rand(rng, 3, 4), 1 .+ rand(rng, 5, 3)]
+    for op in ("div 1.5:f64 %2", "div %2 %2", "exp %2", "tanh %2", "pow %2 0.3:f64",
+        "atan2 %2 %2")
+        p = same_optimized(computed(op), x)
+        large = [name_of(e) for e in p.equations if ndims(aval(e.outputs[1])) == 3]
+        @test issubset(large, (:mul, :broadcast_in_dim))
+        @test run(p, x) == run(program(computed(op)), x)
+        check(computed(op), x...)
+    end
+    # What differs along another axis, and what is as cheap as a movement, stays.
+    for (op, name) in ("div %2 %3" => :div, "add %2 1.0:f64" => :add)
+        e = only(e for e in same_optimized(computed(op), x).equations if name_of(e) === name)
+        @test ndims(aval(e.outputs[1])) == 3
+    end
+    # A size of 1 that is stretched is no axis of the operand's.
+    stretched = """(%0: f64[1,3]) {
+      %1: f64[4,3] = broadcast_in_dim %0 {shape=[4, 3], dims=[0, 1]}
+      %2: f64[4,3] = exp %1
+      return %2 }"""
+    same_optimized(stretched, Any[rand(rng, 3, 1)])
+    # In a chain each goes before the broadcast.
+    chain = """(%0: f64[4]) {
+      %1: f64[4,6] = broadcast_in_dim %0 {shape=[4, 6], dims=[0]}
+      %2: f64[4,6] = exp %1
+      %3: f64[4,6] = div 1.0:f64 %2
+      return %3 }"""
+    @test names_of(same_optimized(chain, Any[rand(rng, 4)])) == [:exp, :div, :broadcast_in_dim]
+end

@@ -138,6 +138,11 @@ def _vjp_by_body(call, fwd, bwd):
     return forward, backward
 
 
+def lacks_forward_mode(program: Program) -> bool:
+    """Whether the Program, made for forward mode, has tangents of functions with a VJP rule alone."""
+    return any(eq.op == tangent_p.name for eq in program.all_equations())
+
+
 tangent_p = Primitive("custom_vjp_tangent")
 tangent_p.multiple_results = True
 
