@@ -141,13 +141,12 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     given = [tangents[i] for i in active]
     how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
-    # What runs as two kernels shares no computation; XLA finds by itself what its operations have in common.
     try:
+        # Two kernels share no computation; XLA finds by itself what its operations have in common.
         cut = split(program, active, execute not in _BY_XLA)
-        if _is_reverse(given) or not _has_joint(program, active, cut):
-            ys, dots = _in_halves(program, cut, primals, given, how)
-        else:
-            ys, dots = _jointly(program, active, cut, primals, given, how)
+        in_halves = _is_reverse(given) or not jaxprs.runs_once() or not _has_joint(program, active, cut)
+        by = _in_halves if in_halves else _jointly
+        ys, dots = by(program, active, cut, primals, given, how)
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
         return jvp_by_jax(program, active, primals, tangents, sizes)
@@ -165,12 +164,13 @@ def _is_reverse(tangents: Sequence[Any]) -> bool:
 def _has_joint(program: Program, active: tuple[int, ...], cut: Split) -> bool:
     """Whether primals can be computed beside tangents.
 
-    Of a tangent that does not exist and that nothing needs, less is left in the linear half.
+    A tangent that does not exist may still be an operand there where the linear half does without it.
     """
     return any(cut.has_tangent) and not lacks_forward_mode(joint(program, active, cut)[0])
 
 
-def _in_halves(program: Program, cut: Split, primals, tangents, how):
+def _in_halves(program: Program, _: tuple[int, ...], cut: Split, primals, tangents, how):
+    """Also in a loop: where each trip has other tangents at the same primals, XLA computes these once."""
     known = _derived(cut.known, *primals, **how)
     residuals = map([*primals, *known].__getitem__, cut.residuals)
     dots = _derived(cut.linear, *residuals, *tangents, **how) if any(cut.has_tangent) else []
@@ -178,7 +178,6 @@ def _in_halves(program: Program, cut: Split, primals, tangents, how):
 
 
 def _jointly(program: Program, active: tuple[int, ...], cut: Split, primals, tangents, how):
-    """In JAX's forward mode both are there, unless this is traced first and evaluated partially then."""
     both, halves = joint(program, active, cut)
     args = (*primals, *tangents)
     results = julia_jvp_p.bind(*args, program=both, halves=halves, **how)
@@ -303,15 +302,15 @@ partial_evaluation.register(julia_jvp_p, _halves)
 # custom_vjp function it is this that removes the tangents that do not exist.
 
 
-def _dead_code_rule(with_results: Callable[..., Any]) -> Callable[[list[bool], Any], tuple[list[bool], Any]]:
-    """with_results: (parameters, which results are used) -> (parameters, which operands are needed)."""
+def _dead_code_rule(restrict: Callable[..., Any]) -> Callable[[list[bool], Any], tuple[list[bool], Any]]:
+    """restrict: (parameters, which results are used) -> (parameters, which operands are needed)."""
 
     def rule(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
         if all(used):
             return [True] * len(eqn.invars), eqn
         if not any(used):
             return [False] * len(eqn.invars), None
-        params, needed = with_results(eqn.params, tuple(used))
+        params, needed = restrict(eqn.params, tuple(used))
         return list(needed), eqn.replace(
             invars=list(itertools.compress(eqn.invars, needed)),
             outvars=list(itertools.compress(eqn.outvars, used)),
@@ -322,10 +321,10 @@ def _dead_code_rule(with_results: Callable[..., Any]) -> Callable[[list[bool], A
 
 
 @remembered(maxsize=1024)
-def _alive(program: Program, used: tuple[bool, ...]) -> tuple[Program, list[bool]]:
+def _alive(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
     """The Program of the results in use, and which of its inputs they need."""
     alive = restricted(program, used)
-    needed = needed_inputs(alive)
+    needed = tuple(needed_inputs(alive))
     return with_inputs(alive, needed), needed
 
 
@@ -392,5 +391,18 @@ def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: boo
     return Batched(bounded(made, common_bound(program)), hoisted, out_dims)
 
 
+def _batch_in_halves(args: Sequence[Any], dims: Sequence[Any], *, program, halves, **how):
+    """Where tangents alone have a batch axis, as those of Jacobians, the known half has none."""
+
+    def apply(half: Program, given: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        xs, axes = [x for x, _ in given], [axis for _, axis in given]
+        if all(axis is None for axis in axes):
+            return [(y, None) for y in call(half, *xs, **how)]
+        return list(zip(*_batch(xs, axes, program=half, **how), strict=True))
+
+    found = halves.run(apply, list(zip(args, dims, strict=True)))
+    return [y for y, _ in found], [axis for _, axis in found]
+
+
 batching.primitive_batchers[julia_call_p] = _batch
-batching.primitive_batchers[julia_jvp_p] = _as_call(_batch)
+batching.primitive_batchers[julia_jvp_p] = _batch_in_halves

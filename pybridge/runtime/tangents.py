@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..frontend import derived_structures
 from ..ir.dead_code import needed_inputs, restricted, with_inputs
@@ -63,6 +64,15 @@ class Halves:
 
     def __repr__(self) -> str:
         return f"<Halves: {self.known!r}, {self.linear!r}>"
+
+    def run(self, apply: Callable[[Program, list[Any]], Sequence[Any]], args: Sequence[Any]) -> list[Any]:
+        """The results for x... tangents..., by `apply`, which gives a Program's results for arguments."""
+        xs = list(args[: len(self.known.inputs)])
+        known = apply(self.known, xs) if self.known.outputs else []
+        residuals = map([*xs, *known].__getitem__, self.residuals)
+        tangents = args[len(xs) :]
+        linear = apply(self.linear, [*residuals, *tangents]) if self.linear.outputs else []
+        return list(map([*known, *linear].__getitem__, self.results))
 
 
 @remembered(maxsize=1024)

@@ -136,7 +136,7 @@ def calls(jaxpr) -> list[str]:
 
 
 def traced(f, *args):
-    return calls(jax.make_jaxpr(f)(*args).jaxpr)
+    return calls(jax.jit(f).trace(*args).jaxpr)
 
 
 def test_how_many_calls_there_are():
@@ -144,6 +144,50 @@ def test_how_many_calls_there_are():
     assert traced(lambda x, v: jax.jvp(f, (x,), (v,)), X, V) == ["julia_jvp"]
     assert traced(jax.grad(f), X) == ["julia_call"] * 2
     assert traced(lambda x, v: jax.jvp(jax.grad(f), (x,), (v,)), X, V) == ["julia_jvp"] * 2
+
+
+@pytest.mark.parametrize("loop", ["fori_loop", "while_loop", "scan"])
+def test_in_a_loop_the_known_half_is_apart(loop):
+    """XLA moves it out of the loop where the primals stay the same."""
+
+    def run(f, x, v):
+        def step(v):
+            return 1 + jax.jvp(jax.grad(f), (x,), (v,))[1]
+
+        if loop == "fori_loop":
+            return lax.fori_loop(0, 3, lambda _, v: step(v), v)
+        if loop == "while_loop":
+            return lax.while_loop(lambda v: jnp.abs(v).max() < 9, step, v)
+        return lax.scan(lambda v, _: (step(v), None), v, None, length=3)[0]
+
+    def plain(x):
+        return jnp.sum(x * jnp.exp(x))
+
+    ours = functools.partial(run, pb.bridge(plain))
+    assert "julia_jvp" not in traced(ours, X, V)
+    assert_agree(ours(X, V), run(plain, X, V), loop, 1e-4)
+
+
+def test_inside_a_bridged_function():
+    """The whole is one Program, in loops too."""
+    inner = pb.bridge(several)
+
+    def outer(f):
+        def g(x):
+            tangent = jax.jvp(total(f), (x,), (V,))[1]
+            return lax.fori_loop(0, 2, lambda _, s: s + jax.jvp(total(f), (0.1 * s * x,), (V,))[1], tangent)
+
+        return g
+
+    both = jax.value_and_grad(pb.bridge(outer(inner)))(X), jax.value_and_grad(outer(several))(X)
+    assert_agree(*both, "outer", 1e-4)
+
+
+def test_batches_of_tangents_have_no_batch_of_primals():
+    f = pb.bridge(lambda x: jnp.sin(x) ** 2)
+    jaxpr = jax.jit(jax.jacfwd(f)).trace(X).jaxpr
+    shapes = [[v.aval.shape for v in e.outvars] for e in jaxpr.eqns if str(e.primitive) == "julia_call"]
+    assert len(shapes) == 2 and all(len(shape) == 1 for shape in shapes[0])
 
 
 def test_a_kernel_has_both():

@@ -72,6 +72,13 @@ def is_dead(value: Any) -> bool:
     return all(trace is not value._trace for trace in at_work)
 
 
+def runs_once() -> bool:
+    """Whether what is traced runs as often as the function around it: it is in no body, but of a `jit`."""
+    at_work = internals.unsafe_get_trace_stack(internals.trace_ctx.trace)
+    infos = [getattr(getattr(trace, "frame", None), "debug_info", None) for trace in at_work]
+    return all(info is None or info.traced_for == "jit" for info in infos)
+
+
 def with_weak_type(x: Any, weak: bool) -> Any:
     """The array with the given weak type, differentiably: its cotangent has the type that `x` has."""
     return x if jax.typeof(x).weak_type == weak else internals.convert_element_type(x, weak_type=weak)

@@ -173,6 +173,11 @@ def _bridged(lowering, eqn, inputs):
     return lowering.inline_program(eqn.params["program"], inputs)
 
 
+def _bridged_in_halves(lowering, eqn, inputs):
+    """As `_bridged`, beside tangents: what depends on primals alone can leave a loop around it."""
+    return eqn.params["halves"].run(lowering.inline_program, inputs)
+
+
 def _no_results(lowering, eqn, inputs):
     """A shape assertion states what the types of a Program state already."""
     return []
@@ -181,7 +186,7 @@ def _no_results(lowering, eqn, inputs):
 DECOMPOSITIONS = {
     **dict.fromkeys(equation_parameters.CALLS, _inlined),
     "julia_call": _bridged,
-    "julia_jvp": _bridged,
+    "julia_jvp": _bridged_in_halves,
     "call_hi_primitive": lower_high,
     "call_hi_primitive_linearized": lower_high_linear,
     **{
