@@ -12,7 +12,7 @@ from ..ir.dead_code import needed_inputs, restricted, with_inputs
 from ..ir.deferred import remembered
 from ..ir.program import Program
 from ..ir.types import Atom, Var
-from . import transforms
+from .transforms import jvp, linearize
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Split:
 
 @remembered(maxsize=1024)
 def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
-    lin = transforms.linearize(program, active, optimize=True, compact=compact)
+    lin = linearize(program, active, optimize=True, compact=compact)
     count = len(lin.known.outputs) - lin.residuals
     outputs = list(lin.known.outputs[:count])
     places: dict[Atom, int] = {
@@ -81,7 +81,7 @@ def joint(program: Program, active: tuple[int, ...], cut: Split) -> tuple[Progra
 
     Primals and tangents share what they compute, and a loop runs once for both.
     """
-    made = transforms.jvp(program, active, optimize=True)
+    made = jvp(program, active, optimize=True)
     ys, first = len(program.outputs), len(cut.known.outputs)
     has = [has for has, t in zip(cut.has_tangent, program.output_types, strict=True) if t.inexact]
     results = (*range(ys), *range(first, first + len(cut.linear.outputs)))
