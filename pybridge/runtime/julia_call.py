@@ -26,7 +26,6 @@ from ..frontend.adapter import checks, devices, eager, jaxprs, partial_evaluatio
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
-from ..frontend.primitives.custom import lacks_forward_mode
 from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
@@ -144,13 +143,13 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     try:
         # Two kernels share no computation; XLA finds by itself what its operations have in common.
         cut = split(program, active, execute not in _BY_XLA)
-        in_halves = _is_reverse(given) or not jaxprs.runs_once() or not _has_joint(program, active, cut)
-        by = _in_halves if in_halves else _jointly
-        ys, dots = by(program, active, cut, primals, given, how)
+        both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
+        args = (*primals, *given)
+        results = _in_halves(program, cut, args, how) if both is None else _jointly(*both, args, how)
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
         return jvp_by_jax(program, active, primals, tangents, sizes)
-    rest = iter(dots)
+    ys, rest = results[: len(program.outputs)], iter(results[len(program.outputs) :])
     return ys, [
         next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(cut.has_tangent, ys, strict=True)
     ]
@@ -161,28 +160,19 @@ def _is_reverse(tangents: Sequence[Any]) -> bool:
     return any(map(partial_evaluation.is_unknown, tangents))
 
 
-def _has_joint(program: Program, active: tuple[int, ...], cut: Split) -> bool:
-    """Whether primals can be computed beside tangents.
-
-    A tangent that does not exist may still be an operand there where the linear half does without it.
-    """
-    return any(cut.has_tangent) and not lacks_forward_mode(joint(program, active, cut)[0])
-
-
-def _in_halves(program: Program, _: tuple[int, ...], cut: Split, primals, tangents, how):
+def _in_halves(program: Program, cut: Split, args, how) -> list[Any]:
     """Also in a loop: where each trip has other tangents at the same primals, XLA computes these once."""
+    primals, tangents = args[: len(program.inputs)], args[len(program.inputs) :]
     known = _derived(cut.known, *primals, **how)
     residuals = map([*primals, *known].__getitem__, cut.residuals)
     dots = _derived(cut.linear, *residuals, *tangents, **how) if any(cut.has_tangent) else []
-    return known[: len(program.outputs)], dots
+    return [*known[: len(program.outputs)], *dots]
 
 
-def _jointly(program: Program, active: tuple[int, ...], cut: Split, primals, tangents, how):
-    both, halves = joint(program, active, cut)
-    args = (*primals, *tangents)
+def _jointly(both: Program, halves: Halves, args, how) -> list[Any]:
     results = julia_jvp_p.bind(*args, program=both, halves=halves, **how)
     _check_bounds(both, args, results, how["execute"], how["sizes"])
-    return results[: len(program.outputs)], results[len(program.outputs) :]
+    return results
 
 
 def _sizes(program: Program, args: Sequence[Any], known: Sizes) -> Sizes:

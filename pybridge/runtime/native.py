@@ -19,8 +19,8 @@ import numpy as np
 
 from .. import errors
 from ..frontend.adapter import devices
+from ..ir.dead_code import is_symbolic
 from ..ir.program import Program
-from ..ir.types import SymDim
 from . import kernel_files
 from .keys import key
 from .requests import ask, references
@@ -81,7 +81,7 @@ def lower(ctx: Any, program: Program, operands: Sequence[Any]) -> list[Any]:
 
 @functools.cache
 def _attempt(program: Program) -> Kernel | errors.PyBridgeError:
-    if any(isinstance(dim, SymDim) for type_ in program.input_types for dim in type_.shape):
+    if is_symbolic(program):
         return errors.ArgumentError(
             f"{program.name} has symbolic dimensions, and kernels are compiled for concrete shapes"
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..frontend import derived_structures
+from ..frontend.primitives.custom import lacks_forward_mode
 from ..ir.dead_code import needed_inputs, restricted, with_inputs
 from ..ir.deferred import remembered
 from ..ir.program import Program
@@ -76,16 +77,22 @@ class Halves:
 
 
 @remembered(maxsize=1024)
-def joint(program: Program, active: tuple[int, ...], cut: Split) -> tuple[Program, Halves]:
+def joint(program: Program, active: tuple[int, ...], cut: Split) -> tuple[Program, Halves] | None:
     """(x..., tangents of the active x...) -> (y..., tangents of the y marked in `cut.has_tangent`).
 
-    Primals and tangents share what they compute, and a loop runs once for both.
+    Primals and tangents share what they compute, and a loop runs once for both. None where no result has a
+    tangent, or where a tangent that does not exist is an operand, while the linear half does without it.
     """
+    if not any(cut.has_tangent):
+        return None
     made = jvp(program, active, optimize=True)
     ys, first = len(program.outputs), len(cut.known.outputs)
     has = [has for has, t in zip(cut.has_tangent, program.output_types, strict=True) if t.inexact]
     results = (*range(ys), *range(first, first + len(cut.linear.outputs)))
-    return restricted(made, [True] * ys + has), Halves(cut.known, cut.linear, cut.residuals, results)
+    both = restricted(made, [True] * ys + has)
+    if lacks_forward_mode(both):
+        return None
+    return both, Halves(cut.known, cut.linear, cut.residuals, results)
 
 
 @remembered(maxsize=1024)

@@ -85,9 +85,10 @@ end
 "Whether a broadcast has each element of its operand several times, at the places that `dims` says."
 function isrepeating(e)
     full = shape(e.outputs[1])
-    shape(e.inputs[1]) == full[e[:dims].+1] &&
-        any(d -> !(d in e[:dims]) && full[d+1] != 1, 0:length(full)-1)
+    !stretches(e) && any(d -> !(d in e[:dims]) && full[d+1] != 1, 0:length(full)-1)
 end
+"Whether an axis of size 1 of the operand becomes longer."
+stretches(e) = shape(e.inputs[1]) != shape(e.outputs[1])[e[:dims].+1]
 
 # ---- products of broadcasts
 
@@ -123,8 +124,7 @@ function product_of_broadcasts!(factors, a, rank, definition)
     if name(e.op) === :mul
         return all(x -> product_of_broadcasts!(factors, x, rank, definition), e.inputs)
     end
-    e.op isa BroadcastInDim && length(e[:dims]) < rank &&
-        shape(e.inputs[1]) == shape(a)[e[:dims].+1] || return false
+    e.op isa BroadcastInDim && length(e[:dims]) < rank && !stretches(e) || return false
     push!(factors, (e.inputs[1], e[:dims]))
     true
 end
