@@ -120,8 +120,12 @@ def with_unread_tangents(f, x):
         lambda g, y, x: g(y, x),
         lambda g, y, x: jax.checkpoint(g)(y, x),
         lambda g, y, x: lax.cond(x[0] > 0, g, lambda y, x: x, y, x),
+        lambda g, y, x: lax.scan(lambda c, y: (g(y, jnp.sin(c)), None), x, jnp.stack([y, 2 * y]))[0],
+        lambda g, y, x: lax.scan(lambda c, _: (g(y, jnp.sin(c)), None), x, None, length=2)[0],
+        lambda g, y, x: lax.while_loop(lambda c: c.sum() > 0.1, lambda c: g(y, 0.1 * jnp.sin(c)), x),
+        lambda g, y, x: lax.fori_loop(0, 2, lambda i, c: lax.cond(i > 0, g, lambda y, x: x, y, c), x),
     ],
-    ids=["plain", "checkpoint", "cond"],
+    ids=["plain", "checkpoint", "cond", "scan slices", "scan constants", "while", "cond in a loop"],
 )
 def test_a_tangent_that_does_not_exist_and_that_nothing_reads(f, execute):
     plain = functools.partial(with_unread_tangents, f)

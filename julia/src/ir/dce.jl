@@ -38,3 +38,12 @@ function used_inputs(p::Program)
     end
     Bool[v in live for v in p.inputs]
 end
+
+"""
+As `emit!`, without the operands that the attributes' Programs do not read. A tangent that is not
+read may be one that cannot be computed: of a custom_vjp call."""
+function emit_pruned!(b::Builder, @nospecialize(op::Primitive), inputs, attrs)
+    outputs = emit!(b, op, inputs, attrs)
+    b.equations[end] = only_one(prune(op, b.equations[end], trues(length(outputs))))
+    outputs
+end

@@ -21,18 +21,12 @@ end
 
 branches_attr(bodies) = Attributes(:branches => Vector{Program}(bodies))
 
-"Which operands some branch reads."
-read_by_any(bodies) = reduce((u, v) -> u .| v, map(used_inputs, bodies))
-
 function jvp(op::Cond, b, eqn, x, ẋ)
     active = isactive(ẋ[2:end])
     # A result has a tangent when it has one in some branch; the others make their zeros explicit.
     has = reduce((u, v) -> u .| v, [forward(body, active)[2] for body in eqn[:branches]])
-    bodies = [dce(forward(body, active, has)[1]) for body in eqn[:branches]]
-    # A tangent that no branch reads may be one that cannot be computed, of a custom_vjp call.
-    read = read_by_any(bodies)[length(x):end]
-    bodies = [with(body; inputs = body.inputs[vcat(trues(length(x) - 1), read)]) for body in bodies]
-    y = emit!(b, op, vcat(x, given(ẋ)[read]), branches_attr(bodies))
+    bodies = [forward(body, active, has)[1] for body in eqn[:branches]]
+    y = emit_pruned!(b, op, vcat(x, given(ẋ)), branches_attr(bodies))
     m = length(has)
     y[1:m], spread(has, y[m+1:end])
 end
@@ -144,7 +138,7 @@ end
 
 function prune(op::Cond, eqn, used)
     bodies = [copy_program(select_outputs(body, used)) for body in eqn[:branches]]
-    needed = read_by_any(bodies)
+    needed = reduce((u, v) -> u .| v, map(used_inputs, bodies))
     bodies = [with(body; inputs = body.inputs[needed]) for body in bodies]
     [
         Equation(op, vcat(eqn.inputs[1], eqn.inputs[2:end][needed]), eqn.outputs[used],

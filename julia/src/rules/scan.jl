@@ -73,7 +73,7 @@ function jvp(op::Scan, b, eqn, x, ẋ)
     consts, carry, xs = operand_parts(eqn.attrs, x)
     ċonsts, ċarry, ẋs = operand_parts(eqn.attrs, ẋ)
     start = Atom[instantiate(b, t, v) for (t, v, a) in zip(ċarry, carry, active_carry) if a]
-    y = emit!(b, op, weave((consts, carry, xs), (given(ċonsts), start, given(ẋs))),
+    y = emit_pruned!(b, op, weave((consts, carry, xs), (given(ċonsts), start, given(ẋs))),
         scan_attrs(eqn, woven, length(consts) + nc, length(carry) + nk))
     primal = vcat(y[1:m], y[m+nk+1:nk+results])
     primal, spread(has, vcat(y[m+1:m+nk], y[nk+results+1:end]))

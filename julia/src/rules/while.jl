@@ -49,7 +49,7 @@ function jvp(op::While, b, eqn, x, ẋ)
     tangent_types = Var[Var(aval(v)) for (v, a) in zip(carry, active_carry) if a]
     cond = with(eqn[:cond]; inputs = vcat(eqn[:cond].inputs, tangent_types))
     start = Atom[instantiate(b, t, v) for (t, v, a) in zip(ċarry, carry, active_carry) if a]
-    y = emit!(b, op, vcat(cond_consts, body_consts, given(ċonsts), carry, start),
+    y = emit_pruned!(b, op, vcat(cond_consts, body_consts, given(ċonsts), carry, start),
         while_attrs(eqn, length(cond_consts), n + k, cond, woven))
     y[1:m], spread(has, y[m+1:end])
 end
@@ -96,8 +96,8 @@ function prune(op::While, eqn, used)
         live == needed && break
         needed = live
     end
-    all(needed) && return [eqn]
     kept_consts = used_inputs(body)[1:length(body_consts)]
+    all(needed) && all(kept_consts) && return [eqn]
     trimmed = copy_program(with(body; inputs = body.inputs[vcat(kept_consts, needed)]))
     cond = with(eqn[:cond]; inputs = eqn[:cond].inputs[vcat(cond_consts, needed)])
     [
