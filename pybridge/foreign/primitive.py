@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import ArgumentError
 from ..frontend.adapter import devices, jaxprs
+from ..frontend.adapter.extend import Primitive
 
 Types = tuple[jax.ShapeDtypeStruct, ...]
 

@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.random import threefry2x32_p
 
 from ..errors import UnsupportedPrimitive
 from .adapter import internals, jaxprs
+from .adapter.extend import threefry2x32_p
 
 
 def is_key(x: Any) -> bool:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import EngineUnavailable, NotDifferentiable
 from ..frontend.adapter import devices, jaxprs
+from ..frontend.adapter.extend import Primitive
 from ..ir.types import TensorType
 from .call import Call
 from .compile import dtype_of, lower, run_julia

@@ -18,11 +18,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import EngineUnavailable, NotDifferentiable
 from ..frontend.adapter import checks, devices, eager, jaxprs, partial_evaluation
+from ..frontend.adapter.extend import Primitive
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower

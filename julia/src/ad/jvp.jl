@@ -31,7 +31,7 @@ function forward_program(p::Program, active, wanted)
     wanted === nothing ||
         (ẏ = MaybeAtom[w ? instantiate(b, t, v) : t for (w, t, v) in zip(wanted, ẏ, y)])
     has = Bool[t !== nothing for t in ẏ]
-    results = Vector{Atom}(vcat(y, ẏ[has]))
+    results = vcat(y, given(ẏ))
     Program(string("jvp_", p.name), vcat(inputs, tangents), b.equations, results), has
 end
 

@@ -35,7 +35,7 @@ function split_program(p::Program, known, unknown_results)
     isknown = Bool[isearly(a) && !u for (a, u) in zip(p.outputs, unknown_results)]
     late = live_equations(late, p.outputs[.!isknown])
     late, residuals = close_over!(late, p.outputs[.!isknown], early, available)
-    results = Vector{Atom}(vcat(p.outputs[isknown], residuals))
+    results = vcat(p.outputs[isknown], Vector{Atom}(residuals))
     early = Program(p.name, p.inputs[known], live_equations(early, results), results)
     later = Program(p.name, vcat(residuals, p.inputs[.!known]), late, p.outputs[.!isknown])
     # The halves share variables; a copy keeps each Program's variables its own. p is mostly

@@ -40,7 +40,7 @@ function sum_in_place(e::Equation, uses, producer)
         y, additions = late_additions(z, uses, producer)
         (isempty(additions) || !independent(producer, [Term(false, x), Term(false, y)])) && continue
         whole = Var(aval(z))
-        return vcat(with(e; inputs = Atom[x, y], outputs = Var[whole]),
+        return vcat([with(e; inputs = Atom[x, y], outputs = Var[whole])],
             added_in_turn(additions, whole, e.outputs[1]))
     end
     Equation[e]

@@ -41,5 +41,5 @@ function with_first_term(equations, sum::Equation, y::Var, z::Var)
     outputs[k] = sum.outputs[1]
     needed = VarSet(v for e in first_ for v in e.outputs)
     others = filter(e -> !any(v -> v in needed, e.outputs), between)
-    vcat(equations[1:i-1], first_, with(begun; outputs = outputs), others, equations[j+1:end])
+    vcat(equations[1:i-1], first_, [with(begun; outputs = outputs)], others, equations[j+1:end])
 end

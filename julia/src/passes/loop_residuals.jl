@@ -28,7 +28,8 @@ function fewest_loop_residuals(s::Split, input_bytes)
         end
         inline!(b, s.unknown, vcat(Atom[lookup(env, a) for a in atoms], v[length(kept)+1:end]))
     end
-    Split(dce(with(p; outputs = vcat(p.outputs[1:m], kept))), unknown, s.isknown, length(kept))
+    known = dce(with(p; outputs = Atom[p.outputs[1:m]..., kept...]))
+    Split(known, unknown, s.isknown, length(kept))
 end
 
 "The equations that lead from what is kept to what is needed."

@@ -13,7 +13,7 @@ function pack_loop_residuals(s::Split, input_bytes)
     lists = filter!(list -> length(list) > 1,
         [alike_together(p, filter(a -> dtype(a) === T, loose)) for T in unique(map(dtype, loose))])
     isempty(lists) && return s
-    others = setdiff(atoms, lists...)
+    others = setdiff(atoms, lists...)::Vector{Atom}
     b = Builder(copy(p.equations), "")
     records =
         Atom[

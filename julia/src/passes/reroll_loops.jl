@@ -254,12 +254,12 @@ function elements_array(b::Builder, array, x::Elements, l, c)
     x.step < 0 && (y = emit(b, :rev, y; dims = [x.axis]))
     rank = length(from)
     x.axis == 0 ? y :
-    emit(b, :transpose, y; perm = vcat(x.axis, [d for d in 0:rank-1 if d != x.axis]))
+    emit(b, :transpose, y; perm = [x.axis, filter(!=(x.axis), 0:rank-1)...])
 end
 
 function trip_of(b::Builder, stack, t)
     rest = Int[d for d in shape(stack)[2:end]]
-    y = emit(b, :slice, stack; start = vcat(t, zeros(Int, length(rest))), limit = vcat(t + 1, rest),
+    y = emit(b, :slice, stack; start = [t, zero(rest)...], limit = [t + 1, rest...],
         strides = ones(Int, length(rest) + 1))
     emit(b, :squeeze, y; dims = [0])
 end
@@ -268,7 +268,7 @@ function block_body(c::Code, l::RepeatedBlock, invariants, carried, slices, stac
     types = vcat([aval(x.value) for x in invariants], [aval(x.start) for x in carried],
         [TensorType(dtype(a), shape(a)[2:end]) for a in xs])
     build("block", types) do b, v
-        given_ = Dict{Any,Atom}(zip(vcat(invariants, carried, slices), v))
+        given_ = Dict{Any,Atom}(zip(Any[invariants..., carried..., slices...], v))
         atom(x::Literal) = x
         atom(x) = given_[x]
         for (k, operands) in enumerate(l.operands)

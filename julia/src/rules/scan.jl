@@ -10,7 +10,7 @@ end
 "A list in result order cut into carry and ys."
 result_parts(eqn_attrs, list) = (list[1:eqn_attrs[:carry]], list[eqn_attrs[:carry]+1:end])
 
-stacked(length, t::TensorType) = TensorType(t.dtype, Dim[length; t.shape])
+stacked(length, t::TensorType) = TensorType(t.dtype, Dim[length, t.shape...])
 
 scan_attrs(like, body, consts, carry; reverse = like[:reverse]) =
     Attributes(:length => like[:length], :reverse => reverse, :consts => consts, :carry => carry,
@@ -187,16 +187,11 @@ function transpose(op::Scan, b, eqn, ȳ, x)
     fc, lc, m = length(fixed_consts), count(linear_consts), length(carry)
     sums = TensorType[aval(v) for v in consts if islinear(v)]
 
-    fixed_types = map(aval, step.inputs[1:fc+length(fixed_xs)])
-    cotangent_types = map(aval, step.inputs[fc+length(fixed_xs)+1:end])
+    fixed_types = TensorType[aval(v) for v in step.inputs[1:fc+length(fixed_xs)]]
+    cotangent_types = TensorType[aval(v) for v in step.inputs[fc+length(fixed_xs)+1:end]]
     types =
-        TensorType[
-            fixed_types[1:fc];
-            sums;
-            cotangent_types[1:m];
-            fixed_types[fc+1:end];
-            cotangent_types[m+1:end]
-        ]
+        vcat(fixed_types[1:fc], sums, cotangent_types[1:m], fixed_types[fc+1:end],
+            cotangent_types[m+1:end])
     body = build(step.name, types; source = eqn.source) do inner, v
         totals, c̄arry = v[fc+1:fc+lc], v[fc+lc+1:fc+lc+m]
         fixed_slices, ȳs =

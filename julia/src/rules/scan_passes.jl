@@ -51,7 +51,7 @@ end
 # a loop nest reads it from what is smaller, or from a number.
 function loop_constants(::Scan, eqn, definition)
     eqn, copies = without_unchanged_carries(eqn.op, eqn)
-    isempty(eqn.outputs) ? copies : [broadcast_inside(eqn, definition); copies]
+    isempty(eqn.outputs) ? copies : vcat([broadcast_inside(eqn, definition)], copies)
 end
 
 function without_unchanged_carries(::Scan, eqn)

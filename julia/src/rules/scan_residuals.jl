@@ -152,7 +152,7 @@ value `last_`: it fills `stack` with the value that the carry has at the start o
 `stacks`: of each of `kept_parts`. Exact, and cheap beside the stack."""
 function undo_loop(eqn, u::PartialUpdates, last_::Var, stacks, stack::Var)
     kept = kept_parts(u)
-    body = build(eqn[:body].name, vcat(aval(last_), map(aval, kept)); source = eqn.source) do b, v
+    body = build(eqn[:body].name, vcat([aval(last_)], map(aval, kept)); source = eqn.source) do b, v
         env = Environment(zip(kept, v[2:end]))
         value = v[1]
         for (e, read) in reverse(collect(zip(u.updates, u.read)))
@@ -161,6 +161,6 @@ function undo_loop(eqn, u::PartialUpdates, last_::Var, stacks, stack::Var)
         end
         Atom[value, value]
     end
-    Equation(eqn.op, vcat(last_, stacks), Var[Var(aval(last_)), stack],
+    Equation(eqn.op, vcat([last_], stacks), Var[Var(aval(last_)), stack],
         scan_attrs(eqn, body, 0, 1; reverse = !eqn[:reverse]), eqn.source)
 end

@@ -92,8 +92,8 @@ function transpose(::DynamicUpdateSlice, b, eqn, ȳ, x)
 end
 
 overwritten(::DynamicUpdateSlice, b, eqn) = only_one(
-    emits(b, :dynamic_slice, Atom[eqn.inputs[1]; eqn.inputs[3:end]];
+    emits(b, :dynamic_slice, Atom[eqn.inputs[1], eqn.inputs[3:end]...];
         sizes = shape(eqn.inputs[2]))
 )
 write_back(op::DynamicUpdateSlice, b, eqn, result, part, starts) =
-    only_one(emit!(b, op, Atom[result; part; starts]))
+    only_one(emit!(b, op, Atom[result, part, starts...]))

@@ -16,9 +16,9 @@ function answer(::Val{:object}, body, arguments)
         addresses_of(arguments[1]))
     numbers(x) = isempty(x) ? "-" : join(x, ',')
     join(
-        vcat("handler $(file.symbols[1])", "kernel $(file.symbols[2])", "workspace $workspace",
+        String["handler $(file.symbols[1])", "kernel $(file.symbols[2])", "workspace $workspace",
             "operands $(buffers.operands)", "types $(numbers(buffers.types))",
-            "bytes $(numbers(buffers.bytes))", needs_text(file)), '\n')
+            "bytes $(numbers(buffers.bytes))", needs_text(file)...], '\n')
 end
 
 answer(::Val{:common_routines}, body, arguments) = join(sort!(collect(keys(ROUTINES))), '\n')

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import jax
 import numpy as np
-from jax.extend.core import jaxpr_as_fun
 
 from ...errors import PyBridgeError, TracingError
 from ...frontend import keys
+from ...frontend.adapter.extend import jaxpr_as_fun
 from ...frontend.tracing import trace
 from ...ir.program import Program
 from .._problem import Problem

@@ -16,11 +16,11 @@ from typing import Any, Literal
 import jax
 import jax.ffi
 import jax.numpy as jnp
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ...errors import EngineUnavailable, JuliaError, NotDifferentiable
 from ...frontend.adapter import devices, eager, jaxprs
+from ...frontend.adapter.extend import Primitive
 from ...frontend.emission import to_jax
 from ...functions.compile import run_julia
 from ...ir.deferred import NoProgram, activated, expanded, values

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-from jax.extend import core as jex_core
 
 from . import internals, next_objects
+from .extend import new_jaxpr_eqn
 
 Policy = Callable[..., Any]
 
@@ -27,7 +27,7 @@ _MARK = "pybridge: may be kept"
 
 def mark(var: Any, marked: Any) -> Any:
     """The equation `marked = var`, by which a policy that goes by marks knows the value."""
-    return jex_core.new_jaxpr_eqn([var], [marked], internals.name_p, {"name": _MARK}, internals.no_effects)
+    return new_jaxpr_eqn([var], [marked], internals.name_p, {"name": _MARK}, internals.no_effects)
 
 
 def is_mark(eqn: Any) -> bool:

@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 import jax
-from jax.extend.core import Primitive
 
 from . import internals
+from .extend import Primitive
 
 COLLECTIVES = frozenset(
     {p.name for p in vars(internals.parallel).values() if isinstance(p, Primitive)}

@@ -34,6 +34,20 @@ _ABSENT = "absent"
 """The place of a name in versions of JAX that do without it; it is None there."""
 
 _PLACES: dict[str, tuple[str, ...]] = {
+    # jax.extend: extend.py says why not from there
+    "Primitive": ("core:Primitive",),
+    "ClosedJaxpr": ("core:ClosedJaxpr", "core:Jaxpr"),
+    "Jaxpr": ("core:Jaxpr",),
+    "Var": ("core:Var",),
+    "DropVar": ("core:DropVar",),
+    "Literal": ("core:Literal",),
+    "jaxpr_as_fun": ("core:jaxpr_as_fun",),
+    "jaxprs_in_params": ("core:jaxprs_in_params",),
+    "new_jaxpr_eqn": ("core:new_jaxpr_eqn",),
+    "threefry2x32_p": ("random.threefry2x32:threefry2x32_p",),
+    "ir": ("lib.mlir:ir",),
+    "stablehlo": ("lib.mlir.dialects:hlo",),
+    "register_exclusion": ("source_info_util:register_exclusion",),
     # Source lines
     "is_user_filename": ("source_info_util:is_user_filename",),
     "user_frame": ("source_info_util:user_frame",),

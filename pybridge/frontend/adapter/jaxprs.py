@@ -12,10 +12,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core as jex_core
-from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from . import internals
+from .extend import ClosedJaxpr, Jaxpr, Literal, Var, jaxpr_as_fun, jaxprs_in_params
 
 Tracer = jax.core.Tracer
 float0 = jax.dtypes.float0
@@ -128,7 +127,7 @@ def constants(jaxpr: Any) -> list[tuple[Var, Any]]:
 def jaxpr_of(eqns: Sequence[Any], invars: Sequence[Var], outvars: Sequence[Any], like: Any) -> Any:
     """A jaxpr of some of the equations of the jaxpr `like`."""
     debug_info = like.debug_info.with_unknown_names()
-    return jex_core.Jaxpr((), list(invars), list(outvars), list(eqns), debug_info=debug_info)
+    return Jaxpr((), list(invars), list(outvars), list(eqns), debug_info=debug_info)
 
 
 def function_of(eqn: Any, like: Any) -> Callable[..., list[Any]]:
@@ -161,7 +160,7 @@ def has_high_types(eqn: Any) -> bool:
 
 def bodies(eqn: Any) -> list[Any]:
     """The jaxprs in the parameters of an equation."""
-    return list(jex_core.jaxprs_in_params(eqn.params))
+    return list(jaxprs_in_params(eqn.params))
 
 
 def with_bodies(eqn: Any, rebuilt: Callable[[Any, Sequence[Any]], ClosedJaxpr]) -> Any:
@@ -172,7 +171,7 @@ def with_bodies(eqn: Any, rebuilt: Callable[[Any, Sequence[Any]], ClosedJaxpr]) 
         if hasattr(value, "eqns"):
             closed = rebuilt(value, [c for _, c in constants(value)])
             return _without_constants(closed) if open_bodies else closed
-        if isinstance(value, tuple) and any(True for _ in jex_core.jaxprs_in_params({"": value})):
+        if isinstance(value, tuple) and any(True for _ in jaxprs_in_params({"": value})):
             found = map(of, value)
             return type(value)(*found) if hasattr(value, "_fields") else tuple(found)
         return value

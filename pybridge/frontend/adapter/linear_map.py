@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from .extend import Primitive
 from .jaxprs import (
     ClosedJaxpr,
     any_tracer,

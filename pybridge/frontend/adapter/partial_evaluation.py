@@ -10,11 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jax.extend import core as jex_core
-from jax.extend.core import DropVar, Var
 from jax.interpreters import partial_eval as pe
 
 from . import internals, jaxprs
+from .extend import DropVar, Var, new_jaxpr_eqn
 
 
 def is_unknown(x: Any) -> bool:
@@ -108,7 +107,7 @@ def _halved(eqn: Any, halves: Halves) -> tuple[Any, Any]:
             Var(a) if v is None or isinstance(v, DropVar) else v for a, v in zip(avals, found, strict=True)
         ]
         own_params, place = dict(params), {"source_info": eqn.source_info, "ctx": eqn.ctx}
-        return jex_core.new_jaxpr_eqn(operands, outvars, halves.primitive, own_params, effects, **place)
+        return new_jaxpr_eqn(operands, outvars, halves.primitive, own_params, effects, **place)
 
     leading, trailing = eqn.invars[: halves.leading], eqn.invars[halves.leading :]
     first = equation(leading, halves.first, 0)

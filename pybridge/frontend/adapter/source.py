@@ -10,12 +10,11 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from jax.extend import source_info_util
-
 from . import internals
+from .extend import register_exclusion
 
 # Frames of pybridge itself are never the user's line.
-source_info_util.register_exclusion(str(Path(__file__).parents[2]) + os.sep)
+register_exclusion(str(Path(__file__).parents[2]) + os.sep)
 
 
 def is_user_file(path: str) -> bool:

@@ -7,10 +7,9 @@ from typing import Any
 import jax
 from jax import lax
 from jax import numpy as jnp
-from jax.extend.core import Primitive
-from jax.extend.mlir import ir
-from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import batching, mlir
+
+from ..adapter.extend import Primitive, ir, stablehlo
 
 _cholesky_p = Primitive("portable_cholesky")
 _triangular_solve_p = Primitive("portable_triangular_solve")

@@ -10,8 +10,8 @@ import math
 
 import jax.numpy as jnp
 from jax import lax
-from jax.extend import core as jex_core
 
+from ..adapter.extend import ClosedJaxpr
 from .folding import elementwise, written_out
 
 
@@ -29,7 +29,7 @@ def _apply(eqn):
     numbers, mode = p["dimension_numbers"], p["mode"]
     flags = {"indices_are_sorted": p["indices_are_sorted"], "unique_indices": p["unique_indices"]}
     update = p["update_jaxpr"]
-    closed = update if hasattr(update, "consts") else jex_core.ClosedJaxpr(update, p["update_consts"])
+    closed = update if hasattr(update, "consts") else ClosedJaxpr(update, p["update_consts"])
 
     def apply(x, indices, updates):
         if 0 in updates.shape:

@@ -12,7 +12,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from ...errors import NotDifferentiable
@@ -21,6 +20,7 @@ from ...ir.numerals import DTYPES
 from ...ir.program import Program
 from ...ir.types import TensorType
 from ..adapter import custom_rules, devices, high_primitives, jaxprs
+from ..adapter.extend import Primitive
 from .spec import Spec
 
 # Emission

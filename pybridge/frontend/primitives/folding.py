@@ -14,16 +14,16 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax.extend import core as jex_core
 
 from ...errors import UnsupportedPrimitive
+from ..adapter.extend import ClosedJaxpr, jaxpr_as_fun
 
 Arrays = Sequence[Any]
 
 
 def elementwise(closed_jaxpr, rank: int) -> Callable[..., Arrays]:
     """A jaxpr on scalars as a function of arrays of that rank."""
-    function = jex_core.jaxpr_as_fun(closed_jaxpr)
+    function = jaxpr_as_fun(closed_jaxpr)
     for _ in range(rank):
         function = jax.vmap(function)
     return function
@@ -71,7 +71,7 @@ def _reduce_window(eqn):
         eqn.params[name]
         for name in ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
     )
-    reducer = jex_core.ClosedJaxpr(eqn.params["jaxpr"], eqn.params["consts"])
+    reducer = ClosedJaxpr(eqn.params["jaxpr"], eqn.params["consts"])
     out = eqn.outvars[0].aval.shape
 
     def fold(*operands):

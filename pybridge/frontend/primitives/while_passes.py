@@ -17,15 +17,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.experimental import checkify
-from jax.extend import core as jex_core
 from jax.interpreters import batching, mlir
 
 from ...errors import UnsupportedPrimitive
 from ...ir.numerals import DTYPES
 from ..adapter import checks, devices, eager, jaxprs
+from ..adapter.extend import Primitive, jaxpr_as_fun
 from .spec import Spec
 
-passes_p = jex_core.Primitive("while_passes")
+passes_p = Primitive("while_passes")
 passes_p.multiple_results = True
 
 
@@ -65,7 +65,7 @@ def _run(*args, cond_consts, consts, carry, cond, passes, bound, source, at_end=
     elif bound is None or bound > _MOST_TRIPS:
         raise _refused(bound, source)
     of_cond, shared, starts = _parts(args, cond_consts, consts, carry)
-    test, steps = jex_core.jaxpr_as_fun(cond), [jex_core.jaxpr_as_fun(body) for body in passes]
+    test, steps = jaxpr_as_fun(cond), [jaxpr_as_fun(body) for body in passes]
     tapes = [[_tape(bound, aval) for aval in avals] for avals in records]
 
     def goes_on(now):
@@ -139,7 +139,7 @@ def _batch(args, dims, *, cond_consts, consts, carry, cond, passes, bound, sourc
     size = next(len(x) for x, d in zip(args, dims, strict=True) if d is not None)
     of_cond, shared, starts = _parts(args, cond_consts, consts, carry)
     marks_cond, marks, marks_starts = _parts([d is not None for d in dims], cond_consts, consts, carry)
-    steps, test = [jex_core.jaxpr_as_fun(body) for body in passes], jex_core.jaxpr_as_fun(cond)
+    steps, test = [jaxpr_as_fun(body) for body in passes], jaxpr_as_fun(cond)
     masked = any((*marks_cond, *marks, *marks_starts[0]))
     if masked:
         tests = jax.vmap(test, [*_axes(marks_cond), *_axes([True] * carry[0])])

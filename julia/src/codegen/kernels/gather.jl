@@ -30,7 +30,7 @@ function window_start(n::Nest, w::Windows, operand_sizes, indices::Atom, along; 
         position[k+1] = along[axis+1]
     end
     starts = Affine[
-        index_value(n, indices, vcat(along, zero_index(n) + (j - 1)))
+        index_value(n, indices, vcat(along, [zero_index(n) + (j - 1)]))
         for j in eachindex(w.map)
     ]
     condition = true

@@ -54,9 +54,9 @@ function nested_loops!(@nospecialize(f), g::Generator, sizes; vector = false, va
     k = length(variables) + 1
     k > length(sizes) && return f(variables)
     sizes[k] == 1 &&
-        return nested_loops!(f, g, sizes; vector = vector, variables = vcat(variables, 0))
+        return nested_loops!(f, g, sizes; vector = vector, variables = Any[variables..., 0])
     loop = vector && k == length(sizes) ? vector_loop! : counted_loop!
     loop(g, sizes[k]) do i
-        nested_loops!(f, g, sizes; vector = vector, variables = vcat(variables, i))
+        nested_loops!(f, g, sizes; vector = vector, variables = Any[variables..., i])
     end
 end

@@ -4,7 +4,7 @@ const COUNT = Ref(0)
 
 "The Program, if native code can be made of it: that needs sizes."
 check_sizes(p::Program) =
-    all(v -> isstatic(shape(v)), vcat(p.inputs, p.outputs)) ? p :
+    all(v -> isstatic(shape(v)), Iterators.flatten((p.inputs, p.outputs))) ? p :
     throw(ProgramTypeError("$(p.name) has symbolic dimensions; " *
                            "native code needs sizes"))
 
@@ -69,5 +69,5 @@ function with_entry(k::KernelCode)
         $(code...)
         $(status(g))
     end)
-    Any[k.definitions; entry], g.arena.peak + k.slots * SLOT
+    Any[k.definitions..., entry], g.arena.peak + k.slots * SLOT
 end

@@ -76,7 +76,7 @@ function write_versions!(f, g::Generator, part::RowPart, checks, variables, from
     sort!(needs; by = n -> order[first(n)])
     vector_loop!(g, to; from = from) do i
         for (v, step, T) in needs
-            emit_code!(g, :($v = $(step_expression(step, T, vcat(variables, i)))))
+            emit_code!(g, :($v = $(step_expression(step, T, Any[variables..., i]))))
         end
         for (x, limit) in unique((c.operand, c.limit) for c in checks)
             emit_code!(g, :($exceeded = $exceeded | $(exceeds)($x, $limit)))

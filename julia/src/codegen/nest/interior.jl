@@ -15,7 +15,7 @@ end
 "Writes what `f(part)` writes, for the version that the row needs."
 function write_interior!(f, g::Generator, part::RowPart, variables)
     part.interior === nothing && return f(part)
-    row = vcat(variables, 0)
+    row = Any[variables..., 0]
     inside = foldl((p, q) -> :($(&)($p, $q)),
         Any[:($(within_bounds)($(expression(a, row)), $size)) for (a, size) in part.edges])
     interior, boundary = block(() -> f(part.interior), g), block(() -> f(part), g)

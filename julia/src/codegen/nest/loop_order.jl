@@ -56,7 +56,7 @@ function in_memory_order(domain, parts, stores, reduces)
     inner = gains[end] == maximum(gains) ? length(domain) : argmax(gains)
     others = [k for k in eachindex(domain) if k != inner]
     next = any(>(0), gains[others]) ? others[argmax(gains[others])] : others[end]
-    permuted = vcat([k for k in others if k != next], next, inner)
+    permuted = Int[filter(!=(next), others)..., next, inner]
     permuted == collect(eachindex(domain)) && return domain, parts, stores, reduces
     f(a::Affine) = Affine(a.coefs[permuted], a.offset, a.dynamic)
     parts = [moved(f, p, 0:domain[inner]-1) for p in parts]

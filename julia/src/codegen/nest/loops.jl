@@ -24,8 +24,8 @@ function built_parts(s, domain, stores, reduces, roots)
         with_interior(nest, part,
             () -> built(s, domain, part.inner, stores, reduces, roots; interior = true))
     isempty(breaks) && return [interior(nest, part)]
-    starts = vcat(0, breaks)
-    stops = vcat(breaks, length(whole)) .- 1
+    starts = vcat([0], breaks)
+    stops = vcat(breaks, [length(whole)]) .- 1
     [interior(built(s, domain, a:b, stores, reduces, roots)...) for (a, b) in zip(starts, stops)]
 end
 
@@ -40,7 +40,7 @@ end
 
 "Writes the loops; `from` and `to` bound the first axis."
 function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing,
-    variables = Symbol[])
+    variables = Any[])
     isempty(domain) && return write_point!(g, with_branches(parts[1]), stores, reduces, variables)
     length(variables) == length(domain) - 1 &&
         return write_row!(g, parts, stores, reduces, variables, from, to)
@@ -49,7 +49,7 @@ function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothi
         return write_tiles!(g, domain, parts, stores, reduces, something(from, 0),
             something(to, domain[end-1]), variables)
     counted_loop!(g, something(to, domain[length(variables)+1]); from = something(from, 0)) do i
-        write_loops!(g, domain, parts, stores, reduces; variables = vcat(variables, i))
+        write_loops!(g, domain, parts, stores, reduces; variables = Any[variables..., i])
     end
 end
 
@@ -58,7 +58,7 @@ function write_tiles!(g, domain, parts, stores, reduces, from, to, variables)
     stepped_loop!(g, from, to) do above, below
         stepped_loop!(g, 0, domain[end]) do left, right
             counted_loop!(g, below; from = above) do i
-                write_row!(g, parts, stores, reduces, vcat(variables, i), left, right)
+                write_row!(g, parts, stores, reduces, Any[variables..., i], left, right)
             end
         end
     end
@@ -98,7 +98,7 @@ function write_sums!(g, parts, stores, reduces, along, checks, variables, from, 
         end
     end
     for r in along
-        combine!(g, r, vcat(variables, 0), :($(from_lane)($(r.op), $(r.type), $(sums[r]))))
+        combine!(g, r, Any[variables..., 0], :($(from_lane)($(r.op), $(r.type), $(sums[r]))))
     end
 end
 
@@ -106,7 +106,7 @@ function write_inner!(g, part, stores, reduces, sums, variables, from, to)
     alone = length(part.inner) == 1
     body(i) =
         write_point!(g, alone ? with_branches(part) : part, stores, reduces,
-            vcat(variables, i), sums)
+            Any[variables..., i], sums)
     alone ? body(local!(g, Int, from)) : row_loop!(body, g, part, sums, variables, from, to)
 end
 

@@ -90,7 +90,7 @@ position_symbol(n::Nest, a::Affine) =
 function bounds(a::Affine, n::Nest)
     isempty(n.domain) && return a.offset, a.offset
     shifted = Affine(a.coefs, a.offset + a.coefs[end] * first(n.inner), a.dynamic)
-    bounds(shifted, vcat(n.domain[1:end-1], length(n.inner)))
+    bounds(shifted, vcat(n.domain[1:end-1], [length(n.inner)]))
 end
 
 """

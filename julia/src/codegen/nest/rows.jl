@@ -39,7 +39,7 @@ function short_rows(part, sums)
     least =
         any(islong, part.steps) ? SHORT_ROW_OF_LONG_FUNCTIONS :
         any(r -> r.op isa Extremum, keys(sums)) ? SHORT_ROW_OF_EXTREMA : SHORT_ROW
-    most = LONG_ROW_BYTES ÷ maximum(Int[4; [sizeof(T) for (_, _, T) in part.steps]]) - 1
+    most = LONG_ROW_BYTES ÷ foldl(max, Int[sizeof(T) for (_, _, T) in part.steps]; init = 4) - 1
     least:most
 end
 islong((_, step, T)) = step isa Apply && islong_function(step.f)

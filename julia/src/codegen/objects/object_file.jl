@@ -32,16 +32,16 @@ function write_object_file(path::String, definitions::Vector{Any}, exported::Vec
     texts, routines = definition_texts(functions, own)
     needed = routines_of(table, texts, routines)
     visible = union!(Set{String}(exported), symbols_to_fill(table))
-    write_object(path, [table_text(table); more; placed_texts(texts, named, table)], visible,
-        processor)
+    parts = String[table_text(table), more..., placed_texts(texts, named, table)...]
+    write_object(path, parts, visible, processor)
     ObjectFile(path, exported, table.places, needed)
 end
 
 "What whoever fills the table must find by name: the table, its data and functions, or nothing."
 symbols_to_fill(::OutsideTable{Linker}) = String[]
 symbols_to_fill(t::OutsideTable{Loader}) =
-    String[TABLE; [p.name for p in t.places if p.kind === :function];
-        map(data_name, eachindex(t.data))]
+    String[TABLE, (p.name for p in t.places if p.kind === :function)...,
+        map(data_name, eachindex(t.data))...]
 
 "A function that a definition has made, which has one method."
 only_specialization(@nospecialize(f)) =
@@ -49,7 +49,7 @@ only_specialization(@nospecialize(f)) =
 
 "Calls `callees_of` with each of these, and with each that it returns, once."
 function each_reached(callees_of, roots)
-    known, waiting = Set{Specialization}(), Specialization[roots;]
+    known, waiting = Set{Specialization}(), collect(Specialization, roots)
     while !isempty(waiting)
         check_cancelled()
         next = popfirst!(waiting)
@@ -260,7 +260,7 @@ object_type(values::Vector, opaque) = opaque ? "ptr" : "i64*"
 object_type(text::String, opaque) = "[$(words(laid_out(text))) x i64]"
 laid_out(text::String) =
     vcat(zeros(UInt8, bytes_before(text)), collect(reinterpret(UInt8, [sizeof(text)])),
-        codeunits(text), 0x00)
+        Vector{UInt8}(text), [0x00])
 "The bytes in front of an object that has to lie as it does in this process."
 bytes_before(text::String) = Int(UInt(pointer_from_objref(text)) % LINE)
 bytes_before(values::Vector) = 0        # of which only the pointer to its data is read
@@ -275,11 +275,11 @@ function llvm_array(values::Vector)
 end
 
 table_text(t::OutsideTable{Loader}) = join(
-    vcat("@$TABLE = global [$(max(1, length(t.places))) x i64] zeroinitializer, align $LINE",
-        [
-            "@$(data_name(k)) = global $(llvm_array(values)), align 64"
-            for (k, values) in enumerate(t.data)
-        ]), '\n')
+    String[
+        "@$TABLE = global [$(max(1, length(t.places))) x i64] zeroinitializer, align $LINE",
+        ("@$(data_name(k)) = global $(llvm_array(values)), align 64"
+        for (k, values) in enumerate(t.data))...,
+    ], '\n')
 
 """
 Refuses a text with anything of this process left in it, or that uses what it does not
