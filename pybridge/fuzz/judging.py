@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir.widening import widened_array
 from .making import Sample
-from .reference import Expected
+from .reference import SPREAD, Expected
 from .stages import STAGES, Arrays, Outcome, Stage
 
 _UNITS = {2.0**-7: 6.0, 2.0**-10: 8.0}
@@ -119,7 +119,7 @@ def _off_inexact(array: np.ndarray, runs: Sequence[np.ndarray], own: np.ndarray 
             return "NaN or infinity where the value is finite"
         sure &= np.isfinite(mine)
         scale = _largest(reference[sure])
-        spread = max(_largest((r - reference)[sure]) for r in runs)
+        spread = max(_largest((r - reference)[sure]) for r in runs[:SPREAD])
         allowed = _UNITS.get(eps, _MOST) * (spread + eps * max(scale, _LEAST)) + 1e3 * limits.tiny
         if own is not None:
             allowed += _OWN * _largest((widened_array(own) - reference)[sure])

@@ -25,6 +25,10 @@ from .stages import STAGES, Arrays, Stage, first_line, stage_function
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _AMOUNTS = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (2, -1), (-2, 1), (0.5, -2))
 """Of the two noises in each run, in units of the roundoff. The first run has none."""
+_LARGER = ((3, 2), (-3, -2), (2, -3), (-2, 3), (4, 0), (0, -4))
+"""Of runs for integers alone: few runs may all be on one side of where those jump."""
+SPREAD = len(_AMOUNTS)
+"""How many runs of a stage say how far rounding moves results that are not integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,7 @@ def expected(sample: Sample) -> Expected:
         asked = _with_everything(program) if stage == "value" else program
         made = jax.jit(_noisy(stage, asked), compiler_options=_QUICK)
         try:
-            found = [made(epsilon * np.array(amounts), *given) for amounts in _AMOUNTS]
+            found = [made(epsilon * np.array(amounts), *given) for amounts in _AMOUNTS + _LARGER]
             if stage == "value":
                 finite = all(np.isfinite(y).all() for y in found[0])
                 quotient = _quotient(made, sample.program, given) if finite else None

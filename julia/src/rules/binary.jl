@@ -57,12 +57,17 @@ larger(a::Complex, b::Complex) =
 smaller(a, b) = min(a, b)
 smaller(a::Complex, b::Complex) =
     isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) <= (real(b), imag(b)) ? a : b
-share(t, y, mine, other) =
-    t * where_(compare(:eq, mine, y),
-        where_(compare(:eq, other, y), literal(t, 0.5), literal(t, 1)), literal(t, 0))
-const SHARES = ((t, y, a, b) -> share(t, y, a, b), (t, y, a, b) -> share(t, y, b, a))
-@binary(:max, larger; domain = isanything, tangents = SHARES)
-@binary(:min, smaller; domain = isanything, tangents = SHARES)
+share(t, y, mine, other, beats) =
+    t * where_(chosen(dtype(t), y, mine, other, beats),
+        literal(t, 1), where_(compare(:eq, mine, other), literal(t, 0.5), literal(t, 0)))
+# Not whether it equals the result: see `computed_once`. Complex numbers can only be asked that.
+chosen(::Type, y, mine, other, beats) = compare(beats, mine, other)
+chosen(::Type{<:Complex}, y, mine, other, beats) =
+    compare(:eq, mine, y) & compare(:ne, other, y)
+shares(beats) =
+    ((t, y, a, b) -> share(t, y, a, b, beats), (t, y, a, b) -> share(t, y, b, a, beats))
+@binary(:max, larger; domain = isanything, tangents = shares(:gt))
+@binary(:min, smaller; domain = isanything, tangents = shares(:lt))
 
 # (b ȧ - a ḃ) / (a² + b²).
 function atan2_tangent((ȧ, ḃ), y, a, b)

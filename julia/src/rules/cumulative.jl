@@ -51,7 +51,8 @@ transpose(::CumSum, b, eqn, ȳ, x) =
 # at position p, p is the running maximum of the positions that attain it (running minimum from the
 # end).
 function jvp(op::Union{CumMax,CumMin}, b, eqn, x, ẋ)
-    y, axis, reverse = emit!(b, op, x, eqn.attrs), eqn[:axis], eqn[:reverse]
+    x, axis, reverse = computed_once(b, x), eqn[:axis], eqn[:reverse]
+    y = emit!(b, op, x, eqn.attrs)
     n = shape(x[1])[axis+1]
     T = index_dtype(n)
     position = Traced(b, iota(b, T, shape(x[1]), axis))

@@ -49,7 +49,8 @@ transpose(::ReduceSum, b, eqn, ȳ, x) = [spread_over(b, ȳ[1], aval(x[1]), eqn[:
 
 # All elements that attain the extremum share the tangent equally.
 function jvp(op::Union{ReduceMax,ReduceMin}, b, eqn, x, ẋ)
-    y, axes = emit!(b, op, x, eqn.attrs), eqn[:axes]
+    x, axes = computed_once(b, x), eqn[:axes]
+    y = emit!(b, op, x, eqn.attrs)
     attained = cast(b, emit(b, :eq, x[1], spread_over(b, y[1], aval(x[1]), axes)), dtype(x[1]))
     total = emit(b, :reduce_sum, emit(b, :mul, ẋ[1], attained); axes = axes)
     y, MaybeAtom[emit(b, :div, total, emit(b, :reduce_sum, attained; axes = axes))]

@@ -148,6 +148,7 @@ end
 # scatter_add over the operand.
 
 function jvp(op::Union{ScatterMin,ScatterMax}, b, eqn, x, ẋ)
+    x = computed_once(b, x)
     y = emit!(b, op, x, eqn.attrs)
     T = dtype(x[1])
     attains(v, target) = cast(b, emit(b, :eq, v, target), T)

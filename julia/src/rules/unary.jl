@@ -147,6 +147,11 @@ evaluate(::OptimizationBarrier, x, attrs, types) = map(copy, x)
 flatten_call!(::OptimizationBarrier, b, e, x) = x
 jvp(op::OptimizationBarrier, b, eqn, x, ẋ) = emit!(b, op, x), barrier_present(b, ẋ)
 transpose(::OptimizationBarrier, b, eqn, ȳ, x) = barrier_present(b, ȳ)
+"""
+Arrays that are each computed once. XLA may compute an operand anew for each that takes it, in one
+place with fused multiplication and addition, so that what is chosen from its elements need not
+equal any of them."""
+computed_once(b, atoms) = emit!(b, OptimizationBarrier(), atoms)
 function barrier_present(b, atoms)
     through =
         Iterators.Stateful(emit!(b, OptimizationBarrier(), [a for a in atoms if a !== nothing]))
