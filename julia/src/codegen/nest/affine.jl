@@ -52,6 +52,9 @@ function expression(a::Affine, variables)
     terms = Any[scaled(v, c) for (v, c) in zip(variables, a.coefs) if c != 0]
     append!(terms, scaled(d, c) for (d, c) in a.dynamic)
     a.offset == 0 && !isempty(terms) || push!(terms, a.offset)
-    length(terms) == 1 ? terms[1] : foldl((x, y) -> :($(+)($x, $y)), terms)
+    foldl(plus, terms)
 end
+plus(x, y) = :($(+)($x, $y))
+plus(x::Int, y::Int) = x + y
 scaled(x, c) = c == 1 ? x : :($(*)($x, $c))
+scaled(x::Int, c::Int) = x * c

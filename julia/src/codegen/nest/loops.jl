@@ -12,6 +12,8 @@ function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDi
     chunks = chunk_count(s.generator, domain, parts, reduces)
     note!(s.generator.notes, LoopNote(chunks))
     chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) :
+    is_straight(domain, parts, reduces) ?
+    write_straight!(s.generator, domain, only(parts), stores, reduces) :
     write_loops!(s.generator, domain, parts, stores, reduces)
 end
 
@@ -115,9 +117,7 @@ function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,
         emit_code!(g, :($v = $(step_expression(step, T, variables))))
     end
     for (x, value) in zip(stores, part.stores)
-        emit_code!(g,
-            :($(unsafe_store!)($(x.pointer), $(stored)($(x.type), $value),
-                $(expression(x.at + 1, variables)))))
+        emit_code!(g, store_expression(x, value, variables))
     end
     for (r, value) in zip(reduces, part.reduces)
         if haskey(sums, r)
@@ -138,18 +138,20 @@ step_expression(s::Load, T, variables) =
 step_expression(s::Position, T, variables) = expression(s.at, variables)
 step_expression(s::Apply, T, variables) =
     s.f in KEEP_DTYPE ? :($(s.f)($(s.operands...))) : :($(stored)($T, $(s.f)($(s.operands...))))
+store_expression(x::Store, value, variables) =
+    :($(unsafe_store!)($(x.pointer), $(stored)($(x.type), $value),
+        $(expression(x.at + 1, variables))))
 # Functions whose result has the dtype that the primitive's has; to say so again
 # costs the compiler time.
 const KEEP_DTYPE = (+, -, *, &, |, ifelse, clamp_position, as_position, within_bounds)
 
 function combine!(g, r::Reduce, variables, value)
-    f = combiner(r.op)
     if r.pointer === nothing
-        emit_code!(g, :($(r.total) = $(stored)($(r.type), $f($(r.total), $value))))
+        emit_code!(g, :($(r.total) = $(accumulated(r, r.total, value))))
     else
         at = local!(g, Int, expression(r.at + 1, variables))
-        emit_code!(g,
-            :($(unsafe_store!)($(r.pointer),
-                $(stored)($(r.type), $f($(unsafe_load)($(r.pointer), $at), $value)), $at)))
+        old = :($(unsafe_load)($(r.pointer), $at))
+        emit_code!(g, :($(unsafe_store!)($(r.pointer), $(accumulated(r, old, value)), $at)))
     end
 end
+accumulated(r::Reduce, old, value) = :($(stored)($(r.type), $(combiner(r.op))($old, $value)))
