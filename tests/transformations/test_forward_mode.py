@@ -105,12 +105,15 @@ def test_in_a_while_loop(way):
     assert_agree(of(repeated(pb.bridge(several))), of(repeated(several)), way, 1e-4)
 
 
-def with_unread_tangents(f, x):
-    """A function with a VJP rule alone, of which only values are read that have no derivative."""
-    rule = jax.custom_vjp(jnp.sin)
-    rule.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (ct * jnp.cos(x),))
-    y = rule(x)
-    return f(lambda y, x: x * jnp.floor(3 * y).sum(), y, x)
+def sin_with_vjp_alone():
+    sin = jax.custom_vjp(jnp.sin)
+    sin.defvjp(lambda x: (jnp.sin(x), x), lambda x, ct: (ct * jnp.cos(x),))
+    return sin
+
+
+def with_unread_tangents(f, sin, x):
+    """A function of a sine of which only values are read that have no derivative."""
+    return f(lambda y, x: x * jnp.floor(3 * y).sum(), sin(x), x)
 
 
 @pytest.mark.parametrize("execute", ["julia", "xla"])
@@ -128,9 +131,11 @@ def with_unread_tangents(f, x):
     ids=["plain", "checkpoint", "cond", "scan slices", "scan constants", "while", "cond in a loop"],
 )
 def test_a_tangent_that_does_not_exist_and_that_nothing_reads(f, execute):
-    plain = functools.partial(with_unread_tangents, f)
     of = WAYS["jitted jvp"]
-    assert_agree(of(pb.bridge(plain, execute=execute)), of(plain), "jvp", 1e-4)
+    bridged = pb.bridge(functools.partial(with_unread_tangents, f, sin_with_vjp_alone()), execute=execute)
+    # JAX 0.10.2 refuses the rule in a while loop, so the reference does without it.
+    plain = functools.partial(with_unread_tangents, f, jnp.sin)
+    assert_agree(of(bridged), of(plain), "jvp", 1e-4)
 
 
 def calls(jaxpr) -> list[str]:
