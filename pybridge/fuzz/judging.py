@@ -136,8 +136,14 @@ def _off_adjoint(sample: Sample, wanted: Expected, found: Outcome) -> str:
     sums = [np.array([_pairing(u, jv)]) for jv in wanted.runs["jvp"]]
     mine = np.array([_pairing([widened_array(a) for a in found.results["vjp"]], v)])
     size = sum(float(np.abs(t).sum()) for t in terms)
-    own = sums[0] + wanted.epsilon * size  # as large an error as that is rounding
+    own = sums[0] + _tangents_roundoff(sample, wanted) * size  # as large an error as that is rounding
     return _off_inexact(mine, sums, own, wanted.epsilon)
+
+
+def _tangents_roundoff(sample: Sample, wanted: Expected) -> float:
+    """That of the dtypes, or of a `reduce_precision`, which rounds tangents and cotangents too."""
+    bits = (eq.attrs["mantissa_bits"] for eq in sample.program.all_equations() if eq.op == "reduce_precision")
+    return max([wanted.epsilon, *(2.0**-b for b in bits)])
 
 
 def _pairing(u: Sequence[np.ndarray], v: Sequence[np.ndarray]) -> float:

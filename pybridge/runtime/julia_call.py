@@ -364,19 +364,29 @@ def batched(program: Program, args: Sequence[Any], dims: Sequence[Any], sizes: S
 def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: bool) -> Batched:
     # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
     evaluate = to_jax(program, sizes=sizes)
-    shared: dict[int, Any] = {}
 
-    def those_that_differ(*args: Any) -> list[Any]:
-        results = list(enumerate(evaluate(*args)))
-        shared.update((i, y) for i, y in results if not jaxprs.is_batched(y))
-        return [y for i, y in results if i not in shared]
+    def traced(out_axes: Any) -> tuple[jaxprs.ClosedJaxpr, list[int | None]]:
+        """The results with their batch axes at `out_axes`, and where they have them by themselves."""
+        found: list[int | None] = []
+        shared: dict[int, Any] = {}
 
-    def whole(*args: Any) -> list[Any]:
-        differing = iter(jax.vmap(those_that_differ, in_axes=dims)(*args))
-        return [shared[i] if i in shared else next(differing) for i in range(len(program.outputs))]
+        def those_that_differ(*args: Any) -> list[Any]:
+            results = evaluate(*args)
+            found.extend(jaxprs.batch_axis(y) for y in results)
+            shared.update((i, y) for i, y in enumerate(results) if found[i] is None)
+            return [y for i, y in enumerate(results) if i not in shared]
 
-    jaxpr = jax.make_jaxpr(whole)(*avals)
-    out_dims = [None if i in shared else 0 for i in range(len(program.outputs))]
+        def whole(*args: Any) -> list[Any]:
+            differing = iter(jax.vmap(those_that_differ, in_axes=dims, out_axes=out_axes)(*args))
+            return [shared[i] if i in shared else next(differing) for i in range(len(program.outputs))]
+
+        return jax.make_jaxpr(whole)(*avals), found
+
+    jaxpr, out_dims = traced(0)
+    # What loops stack has the batch axis behind that of the trips. To move it would cost a copy, here and
+    # where it is used, as residuals are.
+    if any(out_dims):
+        jaxpr, out_dims = traced([axis for axis in out_dims if axis is not None])
     made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
     return Batched(bounded(made, common_bound(program)), hoisted, out_dims)
 

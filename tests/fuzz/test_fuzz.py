@@ -196,3 +196,29 @@ def test_where_jax_has_no_jvp_a_vjp_may_be_refused_for_want_of_a_rule():
     with_jvp = replace(wanted, runs={**wanted.runs, "jvp": [y]}, failures={})
     failure = judge(given, with_jvp, Outcome({"value": y}, refused), None)
     assert failure is not None and failure.kind == "raises"
+
+
+def test_tangents_that_are_rounded_are_no_linear_function_of_what_they_were(x64):
+    """JAX has no reverse mode of the loop: <u, Jv> is to be <J'u, v>, and is up to that rounding."""
+    text = """pybridge 1
+    program f(%0: f64[9], %1: f64[]) {
+      %2: f64[] = while %1 {cond_consts=0, body_consts=0, bound=none, cond=(%0: f64[]) {
+        %1: bool[] = gt %0 1.0:f64
+        return %1
+      }, body=(%0: f64[]) {
+        %1: f64[] = mul %0 0.5:f64
+        return %1
+      }}
+      %3: f64[9] = reduce_precision %0 {exponent_bits=8, mantissa_bits=10}
+      return %3 %2
+    }"""
+    given = at_random(parse(text), 0)
+    wanted = expected(given)
+    assert set(wanted.failures) == {"vjp"}
+    jvp, rounded = wanted.runs["jvp"][0], jax.jit(lambda x: jax.lax.reduce_precision(x, 8, 10))
+    vjp = (np.asarray(rounded(given.cotangents[0])), jvp[1] / given.tangents[1] * given.cotangents[1])
+    results = {"value": wanted.runs["value"][0], "jvp": jvp, "vjp": vjp}
+    assert judge(given, wanted, Outcome(results), None) is None
+    results["vjp"] = (vjp[0] * 1.5, vjp[1])
+    failure = judge(given, wanted, Outcome(results), None)
+    assert failure is not None and failure.kind == "vjp"

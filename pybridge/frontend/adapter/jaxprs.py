@@ -58,9 +58,12 @@ def any_tracer(values) -> bool:
     return any(isinstance(v, Tracer) for v in values)
 
 
-def is_batched(x: Any) -> bool:
-    """Whether a value in `jax.vmap` has a batch axis; what depends on no batched argument has none."""
-    return isinstance(x, internals.BatchTracer)
+def batch_axis(x: Any) -> int | None:
+    """Where a value in `jax.vmap` has its batch axis; what depends on no batched argument has none.
+
+    What is traced there and is the same for the whole batch gets one in front.
+    """
+    return (x.batch_dim or 0) if isinstance(x, internals.BatchTracer) else None
 
 
 def is_dead(value: Any) -> bool:

@@ -1,0 +1,72 @@
+"""`jax.vmap` of Programs: where results have their batch axis, and what that costs."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from agreement import assert_agree
+from jax import lax
+
+import pybridge as pb
+from pybridge.frontend.adapter.extend import jaxprs_in_params
+
+XS = np.random.default_rng(0).uniform(0.5, 1, (3, 4))
+YS = np.random.default_rng(1).uniform(0.5, 1, (4, 2, 3))
+
+
+def path(x, y):
+    """(x of 4, y of (4, 2)) -> the states of 5 trips, the last of them, and what depends on no argument."""
+
+    def trip(state, _):
+        state = jnp.sin(state) * x[:, None] + y
+        return state, (state, state.sum(0))
+
+    last, (states, sums) = lax.scan(trip, jnp.cos(y), None, length=5)
+    return states, sums, last, jnp.arange(3.0)
+
+
+def loss(x, y):
+    return sum(jnp.sum(r * r) for r in path(x, y))
+
+
+def programs_in(jaxpr):
+    for eqn in jaxpr.eqns:
+        if str(eqn.primitive) == "julia_call":
+            yield eqn.params["program"]
+        for body in jaxprs_in_params(eqn.params):
+            yield from programs_in(body)
+
+
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+@pytest.mark.parametrize("out_axes", [0, (1, 0, 1, 0), (2, 1, 2, 1)])
+@pytest.mark.parametrize("in_axes", [(0, 2), (0, None), (None, 2)])
+def test_every_place_of_the_batch_axis(in_axes, out_axes, execute, x64):
+    args = [
+        a if axis is not None else a.take(0, k) for a, axis, k in zip((XS, YS), in_axes, (0, 2), strict=True)
+    ]
+    found, wanted = (jax.vmap(f, in_axes, out_axes)(*args) for f in (pb.bridge(path, execute=execute), path))
+    assert_agree(found, wanted, "value", 1e-12)
+
+
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+def test_derivatives_of_batches(execute, x64):
+    g = pb.bridge(loss, execute=execute)
+    for name, of in {
+        "vmap of grad": lambda f: jax.vmap(jax.grad(f, (0, 1)), (0, 2)),
+        "grad of vmap": lambda f: jax.grad(lambda x, y: jax.vmap(f, (0, 2))(x, y).sum(), (0, 1)),
+        "vmap of vmap": lambda f: lambda x, y: jax.vmap(jax.vmap(jax.grad(f), (None, 2)), (0, None))(x, y),
+        "vmap of hvp": lambda f: jax.vmap(lambda x, y: jax.jvp(jax.grad(f), (x, y), (y[:, 0], y))[1], (0, 2)),
+        "hessian": lambda f: lambda x, y: jax.hessian(f)(x[0], y[..., 0]),
+    }.items():
+        assert_agree(of(g)(XS, YS), of(loss)(XS, YS), name, 1e-10)
+
+
+def test_residuals_of_a_loop_are_not_moved(x64):
+    """They have the batch axis behind that of the trips, where JAX's rule for `scan` puts it and wants it."""
+    g = pb.bridge(lambda x, y: jnp.sum(path(x, y)[2]))
+    of = jax.vmap(jax.grad(g, (0, 1)), (0, 2))
+    forward, backward = programs_in(jax.make_jaxpr(of)(XS, YS).jaxpr)
+    moved = [eq for p in (forward, backward) for eq in p.all_equations() if eq.op == "transpose"]
+    assert not [eq for eq in moved if 5 in eq.outputs[0].type.shape]
