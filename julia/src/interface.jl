@@ -273,6 +273,29 @@ says."""
 function write_back end
 
 """
+    window_sizes(op, eqn, k) -> sizes or nothing
+
+The sizes, along each of its axes, of the windows in which an operation reads or overwrites operand
+`k`; `nothing` where it does something else with it, or the axes have to stay in their order. Called
+by `reorder_carries`."""
+window_sizes(op::Primitive, eqn, k) = nothing
+
+"""
+    in_order(op, b::Builder, eqn, order, operand) -> Atom
+
+The result on `operand`, which has the axes of the operand in which there are windows in another
+order: in that order too where the operation overwrites it, else as it was. Called by
+`reorder_carries` for operations with `window_sizes`."""
+function in_order end
+
+"""
+    reorder_carries(op, eqn) -> equations
+
+A loop in which carried arrays have their axes in the order that the trips want. Called by the pass
+of that name, whose `window_order` says it; by default nothing changes."""
+reorder_carries(op::Primitive, eqn) = Equation[eqn]
+
+"""
     wanted_layout(op, eqn, k) -> axes or nothing
 
 The order in which an operation would have the axes of operand `k` in memory, or nothing where it

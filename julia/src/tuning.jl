@@ -50,6 +50,10 @@ const SMALL_WINDOW = 1 // 8
 Bytes from which on an array is put in the order that products want: a smaller one is in the nearest
 cache (32 KiB) in any order."""
 const WORTH_LAYOUT = 1 << 15
+"""
+Bytes from which on a carried array is put in the order that its windows want. Chosen, not
+measured."""
+const WORTH_REORDERING = 1 << 11
 
 # ---- the plan (codegen/plan/)
 

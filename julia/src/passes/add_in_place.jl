@@ -9,6 +9,18 @@ struct AddWindow <: Primitive end
 name(::AddWindow) = :add_window
 reads_elements(::AddWindow, eqn, k) = k > 1
 overwrites(::AddWindow, eqn) = 1
+window_sizes(::AddWindow, eqn, k) = k == 1 ? shape(eqn.inputs[2]) : nothing
+in_order(op::AddWindow, b::Builder, eqn, order, operand) =
+    window_in_order(op, b, eqn, order, operand)
+
+"An update at the starts that follow it, on an operand with its axes in that order."
+function window_in_order(op, b::Builder, eqn, order, operand)
+    update = emit(b, :transpose, eqn.inputs[2]; perm = order)
+    inputs = vcat(Atom[operand, update], eqn.inputs[3:end][order.+1])
+    v = Var(aval(operand))
+    push!(b.equations, Equation(op, inputs, Var[v], eqn.attrs, b.source))
+    v
+end
 
 """
     add_in_place(program) -> Program
@@ -101,9 +113,11 @@ adds(::Union{Val{:add_window},Val{:scatter_add}}) = true
 
 starts_from_zeros(::Val, e, producer) = iszero_array(e.inputs[1], producer)
 starts_from_zeros(::Val{:pad}, e, producer) = iszero_literal(e.inputs[2])
-iszero_array(x::Atom, producer) =
-    x isa Var && haskey(producer, x) && name(producer[x].op) === :broadcast_in_dim &&
-    iszero_literal(producer[x].inputs[1])
+# Zeros of a batch are broadcast twice.
+iszero_array(x::Literal, producer) = iszero_literal(x)
+iszero_array(x::Var, producer) =
+    haskey(producer, x) && name(producer[x].op) === :broadcast_in_dim &&
+    iszero_array(producer[x].inputs[1], producer)
 
 "The equation on x in the place of zeros."
 added_to(::Val{:pad}, e, x) =

@@ -80,6 +80,6 @@ compact_loop_residuals(s::Split, input_bytes) =
 "What a Program goes through before code is made of it."
 const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
     Pass(:hoist_invariants, hoist_invariants), Pass(:add_in_place, add_in_place),
-    Pass(:begin_sums, begin_sums), Pass(:assign_layouts, assign_layouts),
-    Pass(:overwrite_late, overwrite_late)]
+    Pass(:begin_sums, begin_sums), Pass(:reorder_carries, reorder_carries),
+    Pass(:assign_layouts, assign_layouts), Pass(:overwrite_late, overwrite_late)]
 prepare_native(p::Program) = run_passes(NATIVE_PASSES, p)

@@ -1,0 +1,77 @@
+# Windows in arrays whose axes are in another order.
+
+window_sizes(op::Gather, eqn, k) = k == 1 ? own_sizes(Windows(op, eqn.attrs)) : nothing
+window_sizes(op::AnyScatter, eqn, k) = k == 1 ? own_sizes(Windows(op, eqn)) : nothing
+window_sizes(::DynamicSlice, eqn, k) = k == 1 ? eqn[:sizes] : nothing
+window_sizes(::DynamicUpdateSlice, eqn, k) = k == 1 ? shape(eqn.inputs[2]) : nothing
+# Along a batching axis, which has to stay in the order of the indices' axes, windows move.
+own_sizes(w::Windows) = isempty(w.batching) ? w.sizes : nothing
+
+"Where the axes are in that order."
+moved_axes(order, axes) = Int[findfirst(==(a), order) - 1 for a in axes]
+in_order(w::Windows, order) =
+    Windows(w.window, sort(moved_axes(order, w.collapsed)), moved_axes(order, w.map), w.batching,
+        w.indices_batching, w.sizes[order.+1], w.mode)
+
+"The axes of gathered windows, in terms of those of windows from an operand in that order."
+function window_axes(w::Windows, order, rank)
+    perm, along = collect(0:rank-1), order[extended(in_order(w, order)).+1]
+    for (axis, operand_axis) in zip(w.window, extended(w))
+        perm[axis+1] = w.window[findfirst(==(operand_axis), along)]
+    end
+    perm
+end
+
+function in_order(op::Gather, b::Builder, eqn, order, operand)
+    w = Windows(op, eqn.attrs)
+    v = in_order(w, order)
+    attrs = merge(eqn.attrs, Attributes(:collapsed_slice_dims => v.collapsed,
+        :start_index_map => v.map, :slice_sizes => v.sizes))
+    y = only_one(emit!(b, op, Atom[operand, eqn.inputs[2]], attrs))
+    emit(b, :transpose, y; perm = window_axes(w, order, ndims(aval(y))))
+end
+
+function in_order(op::AnyScatter, b::Builder, eqn, order, operand)
+    w, u = Windows(op, eqn), eqn.inputs[3]
+    v = in_order(w, order)
+    perm = invperm(window_axes(w, order, ndims(aval(u))) .+ 1) .- 1
+    updates = emit(b, :transpose, u; perm = perm)
+    attrs = merge(eqn.attrs, Attributes(:inserted_window_dims => v.collapsed,
+        :scatter_dims_to_operand_dims => v.map))
+    only_one(emit!(b, op, Atom[operand, eqn.inputs[2], updates], attrs))
+end
+
+function in_order(op::DynamicSlice, b::Builder, eqn, order, operand)
+    y = emit(b, :dynamic_slice, operand, eqn.inputs[2:end][order.+1]...;
+        sizes = eqn[:sizes][order.+1])
+    emit(b, :transpose, y; perm = invperm(order .+ 1) .- 1)
+end
+
+in_order(op::DynamicUpdateSlice, b::Builder, eqn, order, operand) =
+    window_in_order(op, b, eqn, order, operand)
+
+# ---- loops
+
+function reorder_carries(::Scan, eqn)
+    consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
+    body, n = eqn[:body], length(consts)
+    orders = IdDict{Var,Vector{Int}}()
+    for (v, out) in zip(operand_parts(eqn.attrs, body.inputs)[2], body.outputs)
+        order = window_order(body, v, out, eqn[:length])
+        order === nothing || (orders[v] = order)
+    end
+    isempty(orders) && return Equation[eqn]
+    before, after, outputs = Builder(Equation[], eqn.source), Equation[], copy(eqn.outputs)
+    for (k, v) in enumerate(body.inputs[n+1:n+length(carry)])
+        haskey(orders, v) || continue
+        carry[k] = emit(before, :transpose, carry[k]; perm = orders[v])
+        outputs[k] = Var(aval(carry[k]))
+        back = Attributes(:perm => invperm(orders[v] .+ 1) .- 1)
+        push!(after, Equation(primitive(:transpose), Atom[outputs[k]], Var[eqn.outputs[k]], back,
+            eqn.source))
+    end
+    inner = with_orders(body, orders)
+    loop = with(eqn; inputs = vcat(consts, carry, xs), outputs = outputs,
+        attrs = scan_attrs(eqn, inner, n, length(carry)))
+    vcat(before.equations, [loop], after)
+end
