@@ -12,7 +12,11 @@ complexes(T...; attrs...) = complex_dtype(first(T))
 @unary(:imag, imag; domain = iscomplex, result = real_part_dtype,
     tangents = ((t, y, x) -> imag(t),),
     transpose = (ȳ, x) -> (apply(:complex, literal(ȳ, 0), -ȳ),))
-@unary(:conj, z -> conj(complex(z)); domain = T -> iscomplex(T) || makes_complex(T),
+# Of a real number the imaginary part is +0, as in JAX: which zero it is tells on which side of a
+# branch cut it lies.
+conjugate(x::Real) = complex(x)
+conjugate(z::Complex) = conj(z)
+@unary(:conj, conjugate; domain = T -> iscomplex(T) || makes_complex(T),
     result = complexes, tangents = ((t, y, x) -> conj(t),),
     transpose = (ȳ, x) -> (iscomplex(dtype(x)) ? conj(ȳ) : real(ȳ),))
 @binary(:complex, complex; domain = makes_complex, result = complexes,

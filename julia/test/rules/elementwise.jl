@@ -121,6 +121,9 @@ const PLANE = [0.7 + 0.4im, -0.6 + 0.3im, 0.2 - 0.5im, -0.3 - 0.8im]
     check(one_op(:imag, "c128", 4; result = "f64"), PLANE; reference = z -> (imag.(z),))
     check(one_op(:conj, "c128", 4), PLANE; reference = z -> (conj.(z),))
     check(one_op(:conj, "f64", 4; result = "c128"), ANYWHERE; reference = x -> (complex.(x),))
+    # Below the negative axis a root would be another.
+    below = program("(%0: f64[]) { %1: c128[] = conj %0 %2: c128[] = sqrt %1 return %2 }")
+    @test run(below, -1.5)[1][] == im * sqrt(1.5) && native_agrees(below, Any[fill(-1.5)])
     check(one_op(:complex, "f64", 4; result = "c128", operands = 2), ANYWHERE, POSITIVE;
         reference = (x, y) -> (complex.(x, y),))
 end
