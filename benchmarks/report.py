@@ -65,6 +65,13 @@ class LimitLine:
         return self.row.agrees and self.row.over_limit is not None and self.row.over_limit <= self.most
 
     @property
+    def required_time(self) -> str:
+        """The longest time that is what is required of the row against its rivals."""
+        required = {line.rival: line.required for line in _against_rivals(self.case, self.row, quick=False)}
+        sides = ((self.row.rivals[rival].seconds, ratio) for rival, ratio in required.items())
+        return seconds(min((time / ratio for time, ratio in sides if time and ratio), default=None))
+
+    @property
     def cells(self) -> tuple[str, ...]:
         """pybridge's time, that by hand, how many times as long pybridge takes, and what is allowed."""
         times = seconds(self.row.ours.seconds), seconds(self.limit.seconds)
@@ -84,9 +91,12 @@ def lines(results: Results) -> Iterator[Line]:
     """In the order of the table."""
     for case in cases():
         for row in results.of(case.name):
-            for rival in case.rivals:
-                required = None if results.quick else _required(case, rival, row.threads)
-                yield Line(case, row, rival, required)
+            yield from _against_rivals(case, row, results.quick)
+
+
+def _against_rivals(case: Case, row: Measured, quick: bool) -> Iterator[Line]:
+    for rival in case.rivals:
+        yield Line(case, row, rival, None if quick else _required(case, rival, row.threads))
 
 
 def _required(case: Case, rival: str, threads: int) -> float | None:

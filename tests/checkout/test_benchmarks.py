@@ -169,8 +169,8 @@ def test_row_is_held_against_its_limit():
     assert not passed(Results(MACHINE, False, (by_hand("scan-60", 1.2, None),)))
     assert not list(limit_lines(Results(MACHINE, False, (made("scan-60", 1.0, 1.0),))))
     text = page(SUITES["rows"], results, "picture.png")
-    assert "| scan with 60 scalar leaves, 614 steps | 1.5 s | 1 s | 1.5 | 1.6 | yes |" in text
-    assert "| 1.7 s | 1 s | 1.7 | 1.6 | **no** |" in text
+    assert "| scan with 60 scalar leaves, 614 steps | 1.5 s | 1 s | 1.5 | 1.6 | yes | 5 s |" in text
+    assert "| 1.7 s | 1 s | 1.7 | 1.6 | **no** | 33.3 s |" in text
 
 
 def test_limit_that_failed_is_told():
