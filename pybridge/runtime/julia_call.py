@@ -49,15 +49,18 @@ def call(
     execute: str = "xla",
     explain: bool = False,
     sizes: Sizes = (),
+    residuals: int = 0,
 ) -> list[Any]:
     """The Program's results for arrays of exactly its input types.
 
     execute: "xla", "julia" or "auto"; "portable" is "xla" without calls of a platform's library.
     explain: say on stderr which of the two it was, and why, whenever that is decided.
     sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
+    residuals: how many of the last results only other Programs read.
     """
     program = program.with_structure(None)  # the rules below leave inputs and outputs away
-    return julia_call_p.bind(*args, program=program, execute=execute, explain=explain, sizes=sizes)
+    how = {"execute": execute, "explain": explain, "sizes": sizes, "residuals": residuals}
+    return julia_call_p.bind(*args, program=program, **how)
 
 
 # Running
@@ -86,7 +89,7 @@ _BY_XLA = ("xla", "portable")
 _as_xla = mlir.lower_fun(lambda *args, program, **how: to_jax(program, **how)(*args), multiple_results=True)
 
 
-def _on_cpu(ctx, *operands, program, execute, explain, sizes):
+def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0):
     program = values(program)
     reason = _against_native(ctx, program, execute)
     if reason is not None:
@@ -97,7 +100,7 @@ def _on_cpu(ctx, *operands, program, execute, explain, sizes):
     return native.lower(ctx, program, operands)
 
 
-def _elsewhere(ctx, *operands, program, execute, explain, sizes, reason=None):
+def _elsewhere(ctx, *operands, program, execute, explain, sizes, residuals=0, reason=None):
     if execute == "julia" and not devices.is_export(ctx):
         raise EngineUnavailable(
             f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
@@ -136,7 +139,7 @@ mlir.register_lowering(julia_call_p, _on_cpu, platform="cpu")
 # Differentiation
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, explain, sizes):
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, explain, sizes, residuals=0):
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     given = [tangents[i] for i in active]
     how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
@@ -145,7 +148,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
         cut = split(program, active, execute not in _BY_XLA)
         both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
         args = (*primals, *given)
-        results = _in_halves(program, cut, args, how) if both is None else _jointly(*both, args, how)
+        results = (
+            _in_halves(program, cut, args, how, residuals) if both is None else _jointly(*both, args, how)
+        )
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
         return jvp_by_jax(program, active, primals, tangents, sizes)
@@ -160,12 +165,16 @@ def _is_reverse(tangents: Sequence[Any]) -> bool:
     return any(map(partial_evaluation.is_unknown, tangents))
 
 
-def _in_halves(program: Program, cut: Split, args, how) -> list[Any]:
-    """Also in a loop: where each trip has other tangents at the same primals, XLA computes these once."""
+def _in_halves(program: Program, cut: Split, args, how, residuals: int) -> list[Any]:
+    """Also in a loop: where each trip has other tangents at the same primals, XLA computes these once.
+
+    residuals: how many of the Program's own last results are such; those for its derivative follow them.
+    """
     primals, tangents = args[: len(program.inputs)], args[len(program.inputs) :]
-    known = _derived(cut.known, *primals, **how)
-    residuals = map([*primals, *known].__getitem__, cut.residuals)
-    dots = _derived(cut.linear, *residuals, *tangents, **how) if any(cut.has_tangent) else []
+    results = len(program.outputs) - residuals
+    known = _derived(cut.known, *primals, residuals=len(cut.known.outputs) - results, **how)
+    kept = map([*primals, *known].__getitem__, cut.residuals)
+    dots = _derived(cut.linear, *kept, *tangents, **how) if any(cut.has_tangent) else []
     return [*known[: len(program.outputs)], *dots]
 
 
@@ -227,7 +236,7 @@ def jvp_by_jax(
 ad.primitive_jvps[julia_call_p] = _jvp
 
 
-def _transpose(cotangents: Sequence[Any], *args, program, sizes, **how):
+def _transpose(cotangents: Sequence[Any], *args, program, sizes, residuals=0, **how):
     linear = [i for i, x in enumerate(args) if ad.is_undefined_primal(x)]
     if not all(program.input_types[i].inexact for i in linear):
         raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
@@ -276,7 +285,9 @@ def _halves(unknown: Sequence[bool], params: Mapping[str, Any]) -> partial_evalu
     inputs = len(of.known.inputs)
     if any(unknown[:inputs]) or not any(unknown):
         return None
-    first, second = {**how, "program": of.known}, {**how, "program": of.linear}
+    known = len(of.known.outputs)
+    residuals = known - len([place for place in of.results if place < known])
+    first, second = {**how, "program": of.known, "residuals": residuals}, {**how, "program": of.linear}
     return partial_evaluation.Halves(julia_call_p, inputs, first, second, of.residuals, of.results)
 
 
@@ -320,7 +331,7 @@ def _alive(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[boo
 
 def _call_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
     program, needed = _alive(params["program"], used)
-    return {"program": program}, needed
+    return {"program": program, "residuals": sum(used[len(used) - params.get("residuals", 0) :])}, needed
 
 
 def _joint_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
@@ -337,9 +348,9 @@ for _p in (julia_call_p, julia_jvp_p):
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.
 
 
-def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, **how):
-    whole = batched(program, args, dims, sizes)
-    return call(whole.program, *whole.hoisted, *args, sizes=sizes, **how), whole.dims
+def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residuals=0, **how):
+    whole = batched(program, args, dims, sizes, residuals)
+    return call(whole.program, *whole.hoisted, *args, sizes=sizes, residuals=residuals, **how), whole.dims
 
 
 @dataclass(frozen=True)
@@ -354,14 +365,16 @@ class Batched:
     dims: list[int | None]
 
 
-def batched(program: Program, args: Sequence[Any], dims: Sequence[Any], sizes: Sizes = ()) -> Batched:
-    """The Program for arguments with a batch axis at `dims`."""
+def batched(
+    program: Program, args: Sequence[Any], dims: Sequence[Any], sizes: Sizes = (), residuals: int = 0
+) -> Batched:
+    """The Program for arguments with a batch axis at `dims`; results but residuals have it in front."""
     avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
-    return _batched(program, avals, tuple(dims), sizes, bool(jax.config.jax_enable_x64))
+    return _batched(program, avals, tuple(dims), sizes, residuals, bool(jax.config.jax_enable_x64))
 
 
 @remembered(maxsize=1024)
-def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: bool) -> Batched:
+def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, residuals: int, x64: bool) -> Batched:
     # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
     evaluate = to_jax(program, sizes=sizes)
 
@@ -382,11 +395,13 @@ def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, x64: boo
 
         return jax.make_jaxpr(whole)(*avals), found
 
-    jaxpr, out_dims = traced(0)
+    jaxpr, found = traced(0)
     # What loops stack has the batch axis behind that of the trips. To move it would cost a copy, here and
-    # where it is used, as residuals are.
+    # where it is used, but a user wants it in front.
+    results = len(found) - residuals
+    out_dims = [None if axis is None else axis if i >= results else 0 for i, axis in enumerate(found)]
     if any(out_dims):
-        jaxpr, out_dims = traced([axis for axis in out_dims if axis is not None])
+        jaxpr, _ = traced([axis for axis in out_dims if axis is not None])
     made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
     return Batched(bounded(made, common_bound(program)), hoisted, out_dims)
 

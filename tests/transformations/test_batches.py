@@ -70,3 +70,10 @@ def test_residuals_of_a_loop_are_not_moved(x64):
     forward, backward = programs_in(jax.make_jaxpr(of)(XS, YS).jaxpr)
     moved = [eq for p in (forward, backward) for eq in p.all_equations() if eq.op == "transpose"]
     assert not [eq for eq in moved if 5 in eq.outputs[0].type.shape]
+
+
+def test_stacked_results_have_the_batch_axis_in_front(x64):
+    """Where the user wants it: a kernel puts it there as it writes, and XLA would in a pass of its own."""
+    of = jax.vmap(pb.bridge(path), (0, 2))
+    (program,) = programs_in(jax.make_jaxpr(of)(XS, YS).jaxpr)
+    assert program.output_types[0].shape == (3, 5, 4, 2)
