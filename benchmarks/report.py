@@ -67,8 +67,9 @@ class LimitLine:
     @property
     def required_time(self) -> str:
         """The longest time that is what is required of the row against its rivals."""
-        required = {line.rival: line.required for line in _against_rivals(self.case, self.row, quick=False)}
-        sides = ((self.row.rivals[rival].seconds, ratio) for rival, ratio in required.items())
+        sides = (
+            (s.seconds, _required(self.case, name, self.row.threads)) for name, s in self.row.rivals.items()
+        )
         return seconds(min((time / ratio for time, ratio in sides if time and ratio), default=None))
 
     @property
@@ -91,12 +92,9 @@ def lines(results: Results) -> Iterator[Line]:
     """In the order of the table."""
     for case in cases():
         for row in results.of(case.name):
-            yield from _against_rivals(case, row, results.quick)
-
-
-def _against_rivals(case: Case, row: Measured, quick: bool) -> Iterator[Line]:
-    for rival in case.rivals:
-        yield Line(case, row, rival, None if quick else _required(case, rival, row.threads))
+            for rival in case.rivals:
+                required = None if results.quick else _required(case, rival, row.threads)
+                yield Line(case, row, rival, required)
 
 
 def _required(case: Case, rival: str, threads: int) -> float | None:

@@ -286,7 +286,7 @@ def _halves(unknown: Sequence[bool], params: Mapping[str, Any]) -> partial_evalu
     if any(unknown[:inputs]) or not any(unknown):
         return None
     known = len(of.known.outputs)
-    residuals = known - len([place for place in of.results if place < known])
+    residuals = known - sum(place < known for place in of.results)
     first, second = {**how, "program": of.known, "residuals": residuals}, {**how, "program": of.linear}
     return partial_evaluation.Halves(julia_call_p, inputs, first, second, of.residuals, of.results)
 

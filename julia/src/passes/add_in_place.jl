@@ -9,18 +9,6 @@ struct AddWindow <: Primitive end
 name(::AddWindow) = :add_window
 reads_elements(::AddWindow, eqn, k) = k > 1
 overwrites(::AddWindow, eqn) = 1
-window_sizes(::AddWindow, eqn, k) = k == 1 ? shape(eqn.inputs[2]) : nothing
-in_order(op::AddWindow, b::Builder, eqn, order, operand) =
-    window_in_order(op, b, eqn, order, operand)
-
-"An update at the starts that follow it, on an operand with its axes in that order."
-function window_in_order(op, b::Builder, eqn, order, operand)
-    update = emit(b, :transpose, eqn.inputs[2]; perm = order)
-    inputs = vcat(Atom[operand, update], eqn.inputs[3:end][order.+1])
-    v = Var(aval(operand))
-    push!(b.equations, Equation(op, inputs, Var[v], eqn.attrs, b.source))
-    v
-end
 
 """
     add_in_place(program) -> Program

@@ -118,6 +118,32 @@ function broadcast_to!(operands, b, v::Var, e, dims, sliced = 0)
     push!(b.equations, Equation(e.op, Atom[inner], Var[v], attrs, b.source))
 end
 
+# ---- carried arrays in the order of their windows
+
+function reorder_carries(::Scan, eqn)
+    consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
+    body, outputs = eqn[:body], copy(eqn.outputs)
+    own = operand_parts(eqn.attrs, body.inputs)[2]
+    orders = IdDict{Var,Vector{Int}}()
+    for (v, out) in zip(own, body.outputs)
+        order = window_order(body, v, out, eqn[:length])
+        order === nothing || (orders[v] = order)
+    end
+    isempty(orders) && return Equation[eqn]
+    before, after = Builder(Equation[], eqn.source), Equation[]
+    for (k, v) in enumerate(own)
+        haskey(orders, v) || continue
+        carry[k] = emit(before, :transpose, carry[k]; perm = orders[v])
+        outputs[k] = Var(aval(carry[k]))
+        back = Attributes(:perm => inverse_perm(orders[v]))
+        push!(after, Equation(primitive(:transpose), Atom[outputs[k]], Var[eqn.outputs[k]], back,
+            eqn.source))
+    end
+    loop = with(eqn; inputs = vcat(consts, carry, xs), outputs = outputs,
+        attrs = scan_attrs(eqn, with_orders(body, orders), length(consts), length(carry)))
+    vcat(before.equations, [loop], after)
+end
+
 # ---- two loops that are one
 
 # A stack that is only moved together, trip by trip, is no stack where it is read in the same order.

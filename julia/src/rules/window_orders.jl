@@ -3,7 +3,8 @@
 window_sizes(op::Gather, eqn, k) = k == 1 ? own_sizes(Windows(op, eqn.attrs)) : nothing
 window_sizes(op::AnyScatter, eqn, k) = k == 1 ? own_sizes(Windows(op, eqn)) : nothing
 window_sizes(::DynamicSlice, eqn, k) = k == 1 ? eqn[:sizes] : nothing
-window_sizes(::DynamicUpdateSlice, eqn, k) = k == 1 ? shape(eqn.inputs[2]) : nothing
+const UpdateAtStarts = Union{DynamicUpdateSlice,AddWindow}
+window_sizes(::UpdateAtStarts, eqn, k) = k == 1 ? shape(eqn.inputs[2]) : nothing
 # Along a batching axis, which has to stay in the order of the indices' axes, windows move.
 own_sizes(w::Windows) = isempty(w.batching) ? w.sizes : nothing
 
@@ -34,8 +35,7 @@ end
 function in_order(op::AnyScatter, b::Builder, eqn, order, operand)
     w, u = Windows(op, eqn), eqn.inputs[3]
     v = in_order(w, order)
-    perm = invperm(window_axes(w, order, ndims(aval(u))) .+ 1) .- 1
-    updates = emit(b, :transpose, u; perm = perm)
+    updates = emit(b, :transpose, u; perm = inverse_perm(window_axes(w, order, ndims(aval(u)))))
     attrs = merge(eqn.attrs, Attributes(:inserted_window_dims => v.collapsed,
         :scatter_dims_to_operand_dims => v.map))
     only_one(emit!(b, op, Atom[operand, eqn.inputs[2], updates], attrs))
@@ -44,34 +44,13 @@ end
 function in_order(op::DynamicSlice, b::Builder, eqn, order, operand)
     y = emit(b, :dynamic_slice, operand, eqn.inputs[2:end][order.+1]...;
         sizes = eqn[:sizes][order.+1])
-    emit(b, :transpose, y; perm = invperm(order .+ 1) .- 1)
+    emit(b, :transpose, y; perm = inverse_perm(order))
 end
 
-in_order(op::DynamicUpdateSlice, b::Builder, eqn, order, operand) =
-    window_in_order(op, b, eqn, order, operand)
-
-# ---- loops
-
-function reorder_carries(::Scan, eqn)
-    consts, carry, xs = operand_parts(eqn.attrs, eqn.inputs)
-    body, n = eqn[:body], length(consts)
-    orders = IdDict{Var,Vector{Int}}()
-    for (v, out) in zip(operand_parts(eqn.attrs, body.inputs)[2], body.outputs)
-        order = window_order(body, v, out, eqn[:length])
-        order === nothing || (orders[v] = order)
-    end
-    isempty(orders) && return Equation[eqn]
-    before, after, outputs = Builder(Equation[], eqn.source), Equation[], copy(eqn.outputs)
-    for (k, v) in enumerate(body.inputs[n+1:n+length(carry)])
-        haskey(orders, v) || continue
-        carry[k] = emit(before, :transpose, carry[k]; perm = orders[v])
-        outputs[k] = Var(aval(carry[k]))
-        back = Attributes(:perm => invperm(orders[v] .+ 1) .- 1)
-        push!(after, Equation(primitive(:transpose), Atom[outputs[k]], Var[eqn.outputs[k]], back,
-            eqn.source))
-    end
-    inner = with_orders(body, orders)
-    loop = with(eqn; inputs = vcat(consts, carry, xs), outputs = outputs,
-        attrs = scan_attrs(eqn, inner, n, length(carry)))
-    vcat(before.equations, [loop], after)
+function in_order(op::UpdateAtStarts, b::Builder, eqn, order, operand)
+    update = emit(b, :transpose, eqn.inputs[2]; perm = order)
+    inputs = vcat(Atom[operand, update], eqn.inputs[3:end][order.+1])
+    v = Var(aval(operand))
+    push!(b.equations, Equation(op, inputs, Var[v], eqn.attrs, b.source))
+    v
 end
