@@ -24,7 +24,7 @@ def key(kind: str, *parts: str) -> str:
 
 @functools.cache
 def _sources(package: Package) -> str:
-    return package.digest("src/**/*.jl")
+    return package.digest("src")
 
 
 @functools.cache

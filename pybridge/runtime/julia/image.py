@@ -110,7 +110,7 @@ def _script(package: Package) -> Path:
 
 
 def _path(julia: Installation, package: Package) -> Path:
-    content = f"{julia.version} {julia.libjulia} {package.digest('src/**/*.jl', 'image/*')}"
+    content = f"{julia.version} {julia.libjulia} {package.digest('src', 'image')}"
     digest = hashlib.sha256(content.encode())
     return _folder() / f"{package.name}-{julia.version}-{digest.hexdigest()[:16]}.so"
 

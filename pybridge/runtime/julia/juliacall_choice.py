@@ -72,7 +72,7 @@ def _resolved() -> Choice | str:
     meta = Path(STATE["meta"])
     if not meta.exists():
         # The import took longer than all else that finds a Julia.
-        remembered.remember(this, question, {}, [meta])
+        remembered.remember(this, question, {}, [meta, *_juliapkg_files()])
         return none
     with forks.held_off():  # it runs Julia
         known = can_skip_resolve()
@@ -87,8 +87,14 @@ def _juliapkg_settings() -> str:
         if name.startswith("PYTHON_JULIAPKG_") or name in ("CONDA_PREFIX", "VIRTUAL_ENV")
     }
     options = {name: value for name, value in sys._xoptions.items() if name.startswith("juliapkg-")}
-    release = importlib.metadata.version("juliapkg")
-    return f"juliapkg {json.dumps([release, sys.prefix, sorted(variables.items()), sorted(options.items())])}"
+    files = list(map(str, _juliapkg_files()))
+    return f"juliapkg {json.dumps([files, sys.prefix, sorted(variables.items()), sorted(options.items())])}"
+
+
+def _juliapkg_files() -> list[Path]:
+    """What changes with juliapkg's release, which takes longer to read from its metadata than the search takes."""
+    spec = importlib.util.find_spec("juliapkg")
+    return [] if spec is None or spec.origin is None else [Path(spec.origin)]
 
 
 def _option(name: str) -> str | None:
