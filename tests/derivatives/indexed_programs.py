@@ -9,35 +9,45 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_LENGTH, _ROWS, _COLUMNS = 9, 5, 4
+_LENGTH, _ROWS, _COLUMNS, _NUMBERS = 9, 5, 4, 6
 _MODES = (None, "drop", "clip")
 
 
 @dataclass(frozen=True)
 class State:
-    """What a trip has: an array, a matrix, integers that serve as indices, and a number."""
+    """What a trip has: an array, a matrix, integers that serve as indices, a number, and what is given."""
 
     a: jax.Array
     b: jax.Array
     k: jax.Array
     s: jax.Array
+    given: jax.Array
 
 
-jax.tree_util.register_dataclass(State, ["a", "b", "k", "s"], [])
+jax.tree_util.register_dataclass(State, ["a", "b", "k", "s", "given"], [])
 Step = Callable[[State, jax.Array], State]
 
 
-def loop(seed: int) -> tuple[Callable, tuple[np.ndarray, np.ndarray]]:
-    """A function of (a, b) to a number, made of random steps in a random loop, and arguments for it."""
+def loop(seed: int) -> Callable:
+    """A function of what `arguments` gives, to a number: random steps in a random loop."""
     rng = np.random.default_rng(seed)
     steps = [_MAKERS[rng.integers(len(_MAKERS))](rng) for _ in range(rng.integers(2, 6))]
     run = _LOOPS[rng.integers(len(_LOOPS))](rng, _sequence(steps))
 
-    def f(a, b):
-        end = run(State(a, b, jnp.arange(_LENGTH), jnp.asarray(0.5)))
+    def f(a, b, given):
+        end = run(State(a, b, jnp.arange(_LENGTH), jnp.asarray(0.5), given))
         return jnp.sum(end.a**2) + jnp.sum(jnp.sin(end.b)) + end.s
 
-    return f, (rng.uniform(0.2, 1.0, _LENGTH), rng.uniform(0.2, 1.0, (_ROWS, _COLUMNS)))
+    return f
+
+
+def arguments(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An array and a matrix, by which a loop is differentiated, and integers that its indices are made of."""
+    return (
+        rng.uniform(0.2, 1.0, _LENGTH),
+        rng.uniform(0.2, 1.0, (_ROWS, _COLUMNS)),
+        rng.integers(-3, 4, _NUMBERS),
+    )
 
 
 def _sequence(steps: list[Step]) -> Step:
@@ -49,12 +59,13 @@ def _sequence(steps: list[Step]) -> Step:
     return all_of_them
 
 
-# Indices: of the trip, wrapped, repeated, negative, outside of the array, and read from integers that the
-# loop updates.
+# Indices: of the trip, wrapped, repeated, negative, outside of the array, read from integers that the loop
+# updates, and of numbers that are known only when it runs.
 
 
 def _index(rng: np.random.Generator) -> Callable[[State, jax.Array], jax.Array]:
     c, d = int(rng.integers(0, 4)), int(rng.integers(-3, 4))
+    p, q = (int(k) for k in rng.integers(0, _NUMBERS, 2))
     return [
         lambda st, t: t,
         lambda st, t: (c * t + d) % _LENGTH,
@@ -62,7 +73,11 @@ def _index(rng: np.random.Generator) -> Callable[[State, jax.Array], jax.Array]:
         lambda st, t: d - t,
         lambda st, t: jnp.asarray(c),
         lambda st, t: st.k[t % _LENGTH],
-    ][rng.integers(6)]
+        lambda st, t: (st.given[p] * t + st.given[q]) % _LENGTH,
+        lambda st, t: st.given[p] * t + st.given[q],
+        lambda st, t: st.given[t % _NUMBERS],
+        lambda st, t: st.given[p],
+    ][rng.integers(10)]
 
 
 def _changed(state: State, **fields: jax.Array) -> State:

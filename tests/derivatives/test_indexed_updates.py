@@ -1,6 +1,7 @@
 """Loops that update elements of arrays in place, and their derivatives, natively against JAX.
 
-`PYBRIDGE_INDEXED_CASES` says how many random loops are tried, `PYBRIDGE_INDEXED_FIRST` the seed of the first.
+`PYBRIDGE_INDEXED_LOOPS` says how many random loops are tried, `PYBRIDGE_INDEXED_FIRST` the seed of the first,
+and `PYBRIDGE_INDEXED_DRAWS` on how many arguments each: each is a case.
 """
 
 from __future__ import annotations
@@ -14,42 +15,53 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 from casekit import QUICK
-from indexed_programs import loop
+from indexed_programs import arguments, loop
 
 import pybridge as pb
 
-_COUNT = int(os.environ.get("PYBRIDGE_INDEXED_CASES", "12"))
+_LOOPS = int(os.environ.get("PYBRIDGE_INDEXED_LOOPS", "12"))
 _FIRST = int(os.environ.get("PYBRIDGE_INDEXED_FIRST", "0"))
+_DRAWS = int(os.environ.get("PYBRIDGE_INDEXED_DRAWS", "20"))
+_ITEMS = 40
+"""So many that arrays are kept with the axis of the batch last."""
 
 pytestmark = pytest.mark.usefixtures("x64")
 
 
-def _measured(f, args, tangents):
-    """The value, gradient, gradients of a batch, and Hessian-vector product, under one jit."""
+def _measured(f, together: bool):
+    """A jitted function of (arguments, tangents): value, gradient, that of a batch, Hessian-vector product.
 
+    together: the items of the batch have the same integers.
+    """
+
+    @jax.jit(compiler_options=QUICK)
     def compute(args, tangents):
+        *arrays, given = args
         gradient = jax.grad(f, argnums=(0, 1))
-        # So many that arrays are kept with the axis of the batch last.
-        batch = jax.tree.map(lambda x: jnp.multiply.outer(jnp.linspace(0.8, 1.0, 40), x), args)
+        batch = [jnp.multiply.outer(jnp.linspace(0.8, 1.0, _ITEMS), x) for x in arrays]
+        integers = given if together else given + jnp.arange(_ITEMS)[:, None] % 3
         return {
             "value": f(*args),
             "gradient": gradient(*args),
-            "gradients of a batch": jax.vmap(gradient)(*batch),
-            "HVP": jax.jvp(gradient, args, tangents)[1],
+            "gradients of a batch": jax.vmap(gradient, (0, 0, None if together else 0))(*batch, integers),
+            "HVP": jax.jvp(lambda *arrays: gradient(*arrays, given), arrays, tangents)[1],
         }
 
-    return jax.jit(compute, compiler_options=QUICK)(args, tangents)
+    return compute
 
 
-@pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _COUNT))
+@pytest.mark.parametrize("seed", range(_FIRST, _FIRST + _LOOPS))
 def test_random_loops(seed):
-    f, args = loop(seed)
+    f = loop(seed)
+    expected = _measured(f, seed % 2 == 0)
+    found = _measured(pb.bridge(f, execute="julia"), seed % 2 == 0)
     rng = np.random.default_rng(seed)
-    tangents = tuple(rng.standard_normal(x.shape) for x in args)
-    expected = _measured(f, args, tangents)
-    found = _measured(pb.bridge(f, execute="julia"), args, tangents)
-    for name, y in expected.items():
-        assert_agree(found[name], y, f"loop {seed}: {name}")
+    for draw in range(_DRAWS):
+        args = arguments(rng)
+        tangents = [rng.standard_normal(x.shape) for x in args[:2]]
+        ours, theirs = found(args, tangents), expected(args, tangents)
+        for name, y in theirs.items():
+            assert_agree(ours[name], y, f"loop {seed}, draw {draw}: {name}")
 
 
 @pytest.fixture(autouse=True, scope="module")

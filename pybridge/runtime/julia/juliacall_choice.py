@@ -92,7 +92,7 @@ def _juliapkg_settings() -> str:
 
 
 def _juliapkg_files() -> list[Path]:
-    """What changes with juliapkg's release, which takes longer to read from its metadata than the search takes."""
+    """What changes with juliapkg's release. Its metadata take longer to read than all of the search."""
     spec = importlib.util.find_spec("juliapkg")
     return [] if spec is None or spec.origin is None else [Path(spec.origin)]
 
