@@ -83,6 +83,7 @@ include("passes/add_in_place.jl")
 include("passes/begin_sums.jl")
 include("passes/overwrite_late.jl")
 include("passes/reorder_carries.jl")
+include("passes/transpose_stacks.jl")
 include("passes/assign_layouts.jl")
 include("passes/pipeline.jl")
 

@@ -296,6 +296,14 @@ of that name, whose `window_order` says it; by default nothing changes."""
 reorder_carries(op::Primitive, eqn) = Equation[eqn]
 
 """
+    transpose_stacks(op, eqn, sources, results) -> equation
+
+A loop that transposes slices itself: of operands that equations in `sources` give, which keep the
+first axis, and of results of which only an equation in `results` reads anything. Called by the pass
+of that name; by default nothing changes."""
+transpose_stacks(op::Primitive, eqn, sources, results) = eqn
+
+"""
     wanted_layout(op, eqn, k) -> axes or nothing
 
 The order in which an operation would have the axes of operand `k` in memory, or nothing where it

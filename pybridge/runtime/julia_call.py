@@ -30,6 +30,7 @@ from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
+from ..ir.records import is_stack_of_records
 from ..ir.while_bounds import bounded, common_bound, relies_on_bounds
 from . import native, transforms
 from .tangents import Halves, Split, joint, split, with_results
@@ -349,7 +350,7 @@ for _p in (julia_call_p, julia_jvp_p):
 
 
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residuals=0, **how):
-    whole = batched(program, args, dims, sizes, residuals)
+    whole = batched(program, args, dims, sizes, residuals, how["execute"] not in _BY_XLA)
     return call(whole.program, *whole.hoisted, *args, sizes=sizes, residuals=residuals, **how), whole.dims
 
 
@@ -365,16 +366,31 @@ class Batched:
     dims: list[int | None]
 
 
+_VECTOR = 16
+"""The items from which on the numbers of a record are kept apart: two vectors of float64, with AVX-512."""
+
+
 def batched(
-    program: Program, args: Sequence[Any], dims: Sequence[Any], sizes: Sizes = (), residuals: int = 0
+    program: Program,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    sizes: Sizes = (),
+    residuals: int = 0,
+    natively: bool = False,
 ) -> Batched:
-    """The Program for arguments with a batch axis at `dims`; results but residuals have it in front."""
+    """The Program for arguments with a batch axis at `dims`; results but residuals have it in front.
+
+    natively: it is probably Julia that runs it, which computes the items in vectors.
+    """
     avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
-    return _batched(program, avals, tuple(dims), sizes, residuals, bool(jax.config.jax_enable_x64))
+    x64 = bool(jax.config.jax_enable_x64)
+    return _batched(program, avals, tuple(dims), sizes, residuals, natively, x64)
 
 
 @remembered(maxsize=1024)
-def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, residuals: int, x64: bool) -> Batched:
+def _batched(
+    program: Program, avals: tuple, dims: tuple, sizes: Sizes, residuals: int, natively: bool, x64: bool
+) -> Batched:
     # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
     evaluate = to_jax(program, sizes=sizes)
 
@@ -396,10 +412,22 @@ def _batched(program: Program, avals: tuple, dims: tuple, sizes: Sizes, residual
         return jax.make_jaxpr(whole)(*avals), found
 
     jaxpr, found = traced(0)
-    # What loops stack has the batch axis behind that of the trips. To move it would cost a copy, here and
-    # where it is used, but a user wants it in front.
-    results = len(found) - residuals
-    out_dims = [None if axis is None else axis if i >= results else 0 for i, axis in enumerate(found)]
+    sizes_of_batch = [x.shape[axis] for x, axis in zip(avals, dims, strict=True) if axis is not None]
+    in_vectors = natively and all(isinstance(n, int) and n >= _VECTOR for n in sizes_of_batch)
+
+    def place(i: int, axis: int | None) -> int | None:
+        # What loops stack has the batch axis behind that of the trips. To move it would cost a copy, here and
+        # where it is used, but a user wants it in front.
+        if axis is None:
+            return None
+        if i < len(found) - residuals:
+            return 0
+        # In front of the numbers of a record, vectors of items would be stored and loaded one number at a
+        # time. Native loops transpose the record of each trip as they write and read it.
+        last = in_vectors and is_stack_of_records(program, i)
+        return len(program.output_types[i].shape) if last else axis
+
+    out_dims = [place(i, axis) for i, axis in enumerate(found)]
     if any(out_dims):
         jaxpr, _ = traced([axis for axis in out_dims if axis is not None])
     made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)

@@ -77,3 +77,51 @@ def test_stacked_results_have_the_batch_axis_in_front(x64):
     of = jax.vmap(pb.bridge(path), (0, 2))
     (program,) = programs_in(jax.make_jaxpr(of)(XS, YS).jaxpr)
     assert program.output_types[0].shape == (3, 5, 4, 2)
+
+
+def lorenz(parameters, state, weights):
+    """Scalars that a loop in a loop carries: what is kept of a trip is a record of them."""
+
+    def step(s, w):
+        x, y, z = s
+        sigma, rho, beta = parameters
+        return (x + w * sigma * (y - x), y + w * (x * (rho - z) - y), z + w * (x * y - beta * z)), x * y
+
+    def outer(s, w):
+        s, seen = lax.scan(step, s, w)
+        return s, jnp.sum(jnp.sin(seen))
+
+    end, sums = lax.scan(outer, tuple(state), weights)
+    return sum(end) + jnp.sum(sums)
+
+
+def items(n):
+    rng = np.random.default_rng(n)
+    return rng.uniform(0.5, 1.5, (n, 3)), rng.uniform(0.5, 1.5, (3, n)), rng.uniform(0.01, 0.02, (n, 4, 5))
+
+
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+@pytest.mark.parametrize("n", [3, 16, 37])
+def test_records_of_batches(n, execute, x64):
+    g = pb.bridge(lorenz, execute=execute)
+    args, axes = items(n), (0, 1, 0)
+    shared = (args[0][0], args[1], args[2][0])
+    for name, of, given in [
+        ("gradients", lambda f: jax.vmap(jax.grad(f, (0, 1, 2)), axes), args),
+        ("grad of vmap", lambda f: jax.grad(lambda *x: jax.vmap(f, axes)(*x).sum(), (0, 1, 2)), args),
+        ("shared", lambda f: jax.vmap(jax.grad(f, (0, 1, 2)), (None, 1, None)), shared),
+        ("HVPs", lambda f: jax.vmap(lambda *x: jax.jvp(jax.grad(f, (0, 1, 2)), x, x)[1], axes), args),
+        ("Hessians", lambda f: jax.vmap(jax.hessian(f), axes), args),
+        ("vmap of vmap", lambda f: jax.vmap(jax.vmap(jax.grad(f), (None, 1, None)), (0, None, 0)), args),
+    ]:
+        assert_agree(jax.jit(of(g))(*given), jax.jit(of(lorenz))(*given), name, 1e-10)
+
+
+@pytest.mark.parametrize(
+    ("n", "execute", "shape"),
+    [(16, "julia", (4, 5, 3, 16)), (15, "julia", (4, 15, 5, 3)), (16, "xla", (4, 16, 5, 3))],
+)
+def test_numbers_of_records_are_apart_in_vectors_of_items(n, execute, shape, x64):
+    of = jax.vmap(jax.grad(pb.bridge(lorenz, execute=execute)), (0, 1, 0))
+    forward, _ = programs_in(jax.make_jaxpr(of)(*items(n)).jaxpr)
+    assert shape in [t.shape for t in forward.output_types]

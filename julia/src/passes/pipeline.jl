@@ -81,5 +81,6 @@ compact_loop_residuals(s::Split, input_bytes) =
 const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
     Pass(:hoist_invariants, hoist_invariants), Pass(:add_in_place, add_in_place),
     Pass(:begin_sums, begin_sums), Pass(:reorder_carries, reorder_carries),
-    Pass(:assign_layouts, assign_layouts), Pass(:overwrite_late, overwrite_late)]
+    Pass(:transpose_stacks, transpose_stacks), Pass(:assign_layouts, assign_layouts),
+    Pass(:overwrite_late, overwrite_late)]
 prepare_native(p::Program) = run_passes(NATIVE_PASSES, p)

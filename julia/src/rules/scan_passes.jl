@@ -144,6 +144,39 @@ function reorder_carries(::Scan, eqn)
     vcat(before.equations, [loop], after)
 end
 
+# ---- stacks that are transposed
+
+function transpose_stacks(::Scan, eqn, sources, results)
+    body = eqn[:body]
+    consts, carry, xs = operand_parts(eqn.attrs, collect(zip(eqn.inputs, body.inputs)))
+    _, own = result_parts(eqn.attrs, body.outputs)
+    _, stacks = result_parts(eqn.attrs, eqn.outputs)
+    any(((a, _),) -> haskey(sources, a), xs) || any(v -> haskey(results, v), stacks) || return eqn
+    before, after = Equation[], Equation[]
+    for (k, (a, slice)) in enumerate(xs)
+        e = get(sources, a, nothing)
+        e === nothing && continue
+        a = e.inputs[1]
+        xs[k] = (a, Var(TensorType(dtype(a), shape(a)[2:end])))
+        push!(before, slices_transposed(e, xs[k][2], slice))
+    end
+    for (k, v) in enumerate(stacks)
+        e = get(results, v, nothing)
+        e === nothing && continue
+        stacks[k] = e.outputs[1]
+        y = Var(TensorType(dtype(v), shape(stacks[k])[2:end]))
+        push!(after, slices_transposed(e, own[k], y))
+        own[k] = y
+    end
+    operands = vcat(consts, carry, xs)
+    inner = with(body; inputs = Var[v for (_, v) in operands],
+        equations = vcat(before, body.equations, after),
+        outputs = Atom[body.outputs[1:eqn[:carry]]..., own...])
+    with(eqn; inputs = Atom[a for (a, _) in operands],
+        outputs = Var[eqn.outputs[1:eqn[:carry]]..., stacks...],
+        attrs = scan_attrs(eqn, inner, length(consts), length(carry)))
+end
+
 # ---- two loops that are one
 
 # A stack that is only moved together, trip by trip, is no stack where it is read in the same order.
