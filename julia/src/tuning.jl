@@ -83,13 +83,13 @@ Rows longer than `LONG_ROW` are cut into `ROW_BLOCK`s: sums lose less to roundin
 checked before it is computed is still in the nearest cache (2048 numbers are 8 or 16 KiB)."""
 const LONG_ROW, ROW_BLOCK = 4096, 2048
 """
-Bytes of a row from which on it is not short: LLVM leaves little of it after its
-vectors (measured)."""
-const LONG_ROW_BYTES = 256
-"Steps that a short row's stretches take together at most: bounds the code written for one row."
+Bytes of a row that LLVM's loops pass at a time at most: four vectors of AVX-512. What is left of a
+row they pass one by one."""
+const AT_ONCE = 256
+"Steps that a row's stretches take together at most: bounds the code written for one row."
 const MOST_STEPS = 200
 """
-Elements from which on a short row gains by stretches of powers of two (measured): a stretch takes
+Elements from which on a row gains by stretches of powers of two (measured): a stretch takes
 the time of a whole vector, more with functions of `LONG_FUNCTION`, and at its end one more for each
 extremum."""
 const SHORT_ROW, SHORT_ROW_OF_EXTREMA, SHORT_ROW_OF_LONG_FUNCTIONS = 4, 8, 16

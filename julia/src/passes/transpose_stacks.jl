@@ -1,7 +1,7 @@
-# A stack that is transposed after the loop that writes it, or before the one that reads it, with the
-# axis of the trips in its place, is transposed trip by trip: in the body's loop nests, and not by a
-# copy. The records that the halves of a batched loop share are such stacks: what lies side by side
-# for one item does so for the items of a batch.
+# A stack that is transposed after the loop that writes it, or before the one that reads it, with
+# the axis of the trips in its place, is transposed trip by trip: in the body's loop nests, and not
+# by a copy. The records that the halves of a batched loop share are such stacks: what lies side by
+# side for one item does so for the items of a batch.
 
 """
     transpose_stacks(program) -> Program

@@ -15,7 +15,7 @@ register_bytes(::Target) = 32
 reuses_memory(::Target) = true
 "Whether several threads may share the work."
 splits_work(::Target) = true
-"Whether short rows go in stretches of whole vectors."
+"Whether rows go in stretches of whole vectors."
 cuts_rows(::Target) = true
 "Multiplications up to which a matrix product is loops in any case."
 largest_looped_product(::Target) = TINY_PRODUCT

@@ -11,37 +11,46 @@ vector_loop!(@nospecialize(f), g::Generator, n; from = 0, annotations = VECTOR_L
 const SHORT_LOOP = (VECTOR_LOOP..., (Symbol("llvm.loop.unroll.disable"),))
 
 """
-`f(i)` writes the body of the loop over positions of a row within the loops over `variables`. A
-short row goes in stretches of 32, 16, 8, 4, 2 and 1."""
+`f(i)` writes the body of the loop over positions of a row within the loops over `variables`. A row
+goes in stretches of whole vectors."""
 function row_loop!(@nospecialize(f), g::Generator, part, sums, variables, from, to)
     lengths =
-        isempty(variables) || !cuts_rows(g.target) ? Int[] :
-        stretches(from, to, short_rows(part, sums))
+        cuts_rows(g.target) ? row_stretches(from, to, part, sums, isempty(variables)) : Int[]
     (isempty(lengths) || length(lengths) * (length(part.steps) + 1) > MOST_STEPS) &&
         return vector_loop!(f, g, to; from = from)
     for n in lengths
         n == 1 ? f(local!(g, Int, from)) :
-        vector_loop!(f, g, from + n; from = from, annotations = SHORT_LOOP)
+        vector_loop!(f, g, from + n; from = from,
+            annotations = n > at_once(part) ? VECTOR_LOOP : SHORT_LOOP)
         from += n
     end
 end
 
 """
-The powers of two, falling, whose sum is the length of a row that is one of the
-`short`; none for others."""
-stretches(from, to, short) = Int[]
-stretches(from::Int, to::Int, short) =
-    to - from in short ? Int[1 << k for k in 5:-1:0 if (to - from) >> k & 1 == 1] : Int[]
+The lengths of a row's stretches: what LLVM's vectors pass without a remainder, which they would
+pass one by one, and falling powers of two, one vector each or two. None for a row whose ends are
+not known, that is too short or so long that the remainder does not matter; for a short one that is
+`alone`, which LLVM writes out; and for a long one with sums, of which each stretch adds up its
+lanes."""
+row_stretches(from, to, part, sums, alone) = Int[]
+function row_stretches(from::Int, to::Int, part, sums, alone)
+    n = to - from
+    least_row(part, sums) <= n <= LONG_ROW || return Int[]
+    isshort = n < at_once(part)
+    (isshort ? alone : !isempty(sums)) && return Int[]
+    rest = n % at_once(part)
+    lengths = vcat(n - rest, Int[1 << k for k in 7:-1:0 if rest >> k & 1 == 1])
+    filter(>(0), lengths)
+end
+"The elements that LLVM's loops pass at a time at most."
+at_once(part) = AT_ONCE ÷ widest(part)
+widest(part) = foldl(max, Int[sizeof(T) for (_, _, T) in part.steps]; init = 4)
 
 # A stretch takes the time of a whole vector, and at its end one more for each extremum, so that the
 # shortest rows are better off as before.
-function short_rows(part, sums)
-    least =
-        any(islong, part.steps) ? SHORT_ROW_OF_LONG_FUNCTIONS :
-        any(r -> r.op isa Extremum, keys(sums)) ? SHORT_ROW_OF_EXTREMA : SHORT_ROW
-    most = LONG_ROW_BYTES ÷ foldl(max, Int[sizeof(T) for (_, _, T) in part.steps]; init = 4) - 1
-    least:most
-end
+least_row(part, sums) =
+    any(islong, part.steps) ? SHORT_ROW_OF_LONG_FUNCTIONS :
+    any(r -> r.op isa Extremum, keys(sums)) ? SHORT_ROW_OF_EXTREMA : SHORT_ROW
 islong((_, step, T)) = step isa Apply && islong_function(step.f)
 islong_function(f) = f in LONG_FUNCTIONS
 islong_function(w::Widened) = islong_function(w.f)

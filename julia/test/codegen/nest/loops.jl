@@ -87,33 +87,56 @@ short_rows(n, T = "f64") = """(%0: $T[6,$n], %1: $T[5,$n]) {
   return %4 %5 %6 %7
 }"""
 
-@testset "rows of $n numbers" for n in (2, 3, 4, 7, 10, 31, 63, 64)
+@testset "rows of $n numbers" for n in (2, 3, 4, 7, 10, 31, 63, 64, 100, 191)
     @test native_agrees(short_rows(n), randn(n, 6), randn(n, 5))
     @test native_agrees(short_rows(n, "f32"), randn(Float32, n, 6), randn(Float32, n, 5))
 end
 
-@testset "a short row goes in powers of two" begin
-    @test JaxprAD.stretches(0, 10, 4:31) == [8, 2]
-    @test JaxprAD.stretches(3, 3 + 63, 4:63) == [32, 16, 8, 4, 2, 1]
-    @test JaxprAD.stretches(0, 64, 4:63) == JaxprAD.stretches(0, 3, 4:63) ==
-          JaxprAD.stretches(:a, 10, 4:63) == []
+@testset "rows that a loop passes many times" for n in (4, 33, 100, 127)
+    text = """(%0: f64[$n], %1: f64[$n]) {
+      %2: f64[$n], %3: f64[9,$n] = scan %1 %0 {length=9, reverse=false, consts=1, carry=1,
+        unroll=1, body=(%1: f64[$n], %0: f64[$n]) {
+        %2: f64[$n] = mul %0 %1
+        %3: f64[$n] = sin %2
+        %4: f64[$n] = add %2 %1
+        return %3 %4 }}
+      return %2 %3 }"""
+    @test native_agrees(text, randn(n), randn(n))
 end
 
-@testset "which rows are short" begin
-    part(steps...) = JaxprAD.RowPart(0:9, collect(steps), [], [])
-    sums(op) =
-        IdDict(
-            JaxprAD.Reduce(JaxprAD.Literal(0.0), JaxprAD.primitive(op), Float64, [true], nothing,
-                JaxprAD.Affine(1), :t) => :s
-        )
-    f(g, T) = (:v, JaxprAD.Apply(g, [:u]), T)
-    @test JaxprAD.short_rows(part(f(-, Float32)), sums(:reduce_sum)) == 4:63
-    @test JaxprAD.short_rows(part(f(-, Float64)), sums(:reduce_max)) == 8:31
+part(steps...) = JaxprAD.RowPart(0:9, collect(steps), [], [])
+sums(op) =
+    IdDict(
+        JaxprAD.Reduce(JaxprAD.Literal(0.0), JaxprAD.primitive(op), Float64, [true], nothing,
+            JaxprAD.Affine(1), :t) => :s
+    )
+applied(g, T) = (:v, JaxprAD.Apply(g, [:u]), T)
+
+@testset "what is left of a row after whole vectors goes in powers of two" begin
+    lengths(from, to, T; sums = none, alone = false) =
+        JaxprAD.row_stretches(from, to, part(applied(-, T)), sums, alone)
+    none = typeof(sums(:reduce_sum))()
+    @test lengths(0, 10, Float64) == lengths(0, 10, Float64; sums = sums(:reduce_sum)) == [8, 2]
+    @test lengths(3, 3 + 63, Float32) == [32, 16, 8, 4, 2, 1]
+    @test lengths(0, 100, Float64) == lengths(0, 100, Float64; alone = true) == [96, 4]
+    @test lengths(0, 100, Float32) == [64, 32, 4]
+    @test lengths(0, 64, Float64) == [64]
+    @test lengths(0, 4, Float64) == [4]
+    @test lengths(0, 3, Float64) == lengths(:a, 10, Float64) == lengths(0, 4097, Float64) ==
+          lengths(0, 7, Float64; sums = sums(:reduce_max)) ==
+          lengths(0, 100, Float64; sums = sums(:reduce_sum)) ==
+          lengths(0, 10, Float64; alone = true) == []
+end
+
+@testset "from how many elements on" begin
+    least(steps, op) = JaxprAD.least_row(part(steps...), sums(op))
+    @test least([applied(-, Float32)], :reduce_sum) == 4
+    @test least([applied(-, Float64)], :reduce_max) == 8
     for g in (JaxprAD.NumberMath.sin, JaxprAD.NumberMath.near(JaxprAD.NumberMath.sin, Float64)[1])
-        @test JaxprAD.short_rows(part(f(g, Float64), f(-, Float64)), sums(:reduce_sum)) == 16:31
+        @test least([applied(g, Float64), applied(-, Float64)], :reduce_sum) == 16
     end
-    @test JaxprAD.short_rows(part(f(JaxprAD.Widened(JaxprAD.NumberMath.exp), JaxprAD.BFloat16)),
-        sums(:reduce_sum)) == 16:63
+    @test least([applied(JaxprAD.Widened(JaxprAD.NumberMath.exp), JaxprAD.BFloat16)],
+        :reduce_sum) == 16
 end
 
 @testset "short rows are stored by vectors" begin
