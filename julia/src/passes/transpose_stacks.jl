@@ -35,13 +35,13 @@ function with_single_transpositions(equations)
     made = IdDict{Var,Equation}()
     map(equations) do e
         istransposition(e) || return e
-        first_ = get(made, e.inputs[1], nothing)
-        made[e.outputs[1]] =
-            first_ === nothing ? e :
-            with(e; inputs = first_.inputs,
-                attrs = Attributes(:perm => first_[:perm][e[:perm].+1]))
+        inner = get(made, e.inputs[1], nothing)
+        made[e.outputs[1]] = inner === nothing ? e : composed(e, inner)
     end
 end
+"The transposition `e` of what the transposition `inner` gives, as one."
+composed(e::Equation, inner::Equation) =
+    with(e; inputs = inner.inputs, attrs = Attributes(:perm => inner[:perm][e[:perm].+1]))
 
 "The Program, in which the pieces of concatenations are transposed that nothing reads as they are."
 function transpose_pieces(p::Program)

@@ -87,11 +87,7 @@ end
 function simplify(op::Permute, eqn, x, definition)
     issorted(eqn[:perm]) && return x[1]
     inner = defined_by(:transpose, definition, x[1])
-    inner === nothing ||
-        return [
-            with(eqn; inputs = inner.inputs,
-                attrs = Attributes(:perm => inner[:perm][eqn[:perm].+1]))
-        ]
+    inner === nothing || return [composed(eqn, inner)]
     product = defined_by(:dot_general, definition, x[1])
     product !== nothing && isonly_use(definition, x[1]) &&
         eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] :

@@ -149,8 +149,8 @@ end
 function transpose_stacks(::Scan, eqn, sources, results)
     body = eqn[:body]
     consts, carry, xs = operand_parts(eqn.attrs, collect(zip(eqn.inputs, body.inputs)))
-    _, own = result_parts(eqn.attrs, body.outputs)
-    _, stacks = result_parts(eqn.attrs, eqn.outputs)
+    next_carry, own = result_parts(eqn.attrs, body.outputs)
+    last_carry, stacks = result_parts(eqn.attrs, eqn.outputs)
     any(((a, _),) -> haskey(sources, a), xs) || any(v -> haskey(results, v), stacks) || return eqn
     before, after = Equation[], Equation[]
     for (k, (a, slice)) in enumerate(xs)
@@ -171,9 +171,8 @@ function transpose_stacks(::Scan, eqn, sources, results)
     operands = vcat(consts, carry, xs)
     inner = with(body; inputs = Var[v for (_, v) in operands],
         equations = vcat(before, body.equations, after),
-        outputs = Atom[body.outputs[1:eqn[:carry]]..., own...])
-    with(eqn; inputs = Atom[a for (a, _) in operands],
-        outputs = Var[eqn.outputs[1:eqn[:carry]]..., stacks...],
+        outputs = vcat(next_carry, own))
+    with(eqn; inputs = Atom[a for (a, _) in operands], outputs = vcat(last_carry, stacks),
         attrs = scan_attrs(eqn, inner, length(consts), length(carry)))
 end
 

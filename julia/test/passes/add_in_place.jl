@@ -1,7 +1,6 @@
 # Sums with arrays of few elements that are not zero become additions in place.
 
 r = seeded("add in place")
-names_in(p) = [JaxprAD.name(e.op) for e in p.equations]
 rewritten(text) = JaxprAD.add_in_place(program(text))
 const ZEROS = "broadcast_in_dim 0.0:f64 {shape=[80], dims=[]}"
 const ONE_WINDOW = "update_window_dims=[], inserted_window_dims=[0], " *

@@ -1,7 +1,6 @@
 # A loop that sums windows begins with what is added to its result.
 
 r = seeded("begin sums")
-names_in(p) = [JaxprAD.name(e.op) for e in p.equations]
 rewritten(text) = JaxprAD.begin_sums(JaxprAD.add_in_place(program(text)))
 
 "A loop that adds a row in each trip to zeros (%4), and gives the sum as `sum`."

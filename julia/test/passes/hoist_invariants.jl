@@ -1,7 +1,6 @@
 # What loops compute in every trip, dear and always the same, is computed before them.
 
 rng = seeded("hoist")
-names_in(p) = [JaxprAD.name(e.op) for e in p.equations]
 body_of(p, op) = only([e[:body] for e in p.equations if JaxprAD.name(e.op) === op])
 typechecks(p) = JaxprAD.typecheck(p) === p
 product =

@@ -1,6 +1,5 @@
 # What may overwrite an operand comes after what reads it.
 
-names_in(p) = [JaxprAD.name(e.op) for e in p.equations]
 rewritten(text) = JaxprAD.overwrite_late(program(text))
 update(k, of, at) = "%$k: f64[9] = dynamic_update_slice %$of %1 $at:i64"
 const START = "(%0: f64[9], %1: f64[1]) {"

@@ -3,7 +3,6 @@
 using Random: shuffle
 
 r = seeded("transpose stacks")
-names_in(p) = [JaxprAD.name(e.op) for e in p.equations]
 list(numbers) = "[" * join(numbers, ", ") * "]"
 type(sizes) = "f64" * replace(list(sizes), " " => "")
 

@@ -277,6 +277,9 @@ check_value(text, reference, x...) = @testset "$text" begin
     NATIVE && @test native_agrees(c; derivative = false)
 end
 
+"The names of a Program's equations, in order."
+names_in(p) = [JaxprAD.name(e.op) for e in p.equations]
+
 "An ill-typed Program is refused."
 refuses(text) =
     try
