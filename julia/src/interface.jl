@@ -137,6 +137,14 @@ Whether the results are cheaper to recompute from the operands than to keep as r
 ischeap(op::Primitive) = false
 
 """
+    keepsvalues(op) -> Bool
+
+Whether the results are the operands, kept from being computed in several places
+(`optimization_barrier`). Of operands that are in memory it may be repeated. Called by
+`rematerialize`."""
+keepsvalues(op::Primitive) = false
+
+"""
     underived_operands(op) -> Vector{Int}
 
 The positions, from 0, of operands by which no derivative is known though by others it is. Called by

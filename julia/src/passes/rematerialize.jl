@@ -56,6 +56,9 @@ function repeated(p::Program, atoms, again, needed)
     unique(vcat(Atom[a for a in atoms if !(a in again)], leaves)), equations
 end
 
+"Whether `e` is a barrier before arrays that are there anyway, the same ones for each barrier."
+isbarrier_of(e::Equation, at_hand) = keepsvalues(e.op) && all(a -> a in at_hand, e.inputs)
+
 "Whether keeping `a` costs little beside `v`."
 ismuchsmaller(a::Var, v::Var) =
     isstatic(shape(a)) && size_of(shape(a)) <= SMALL_PART * size_of(shape(v))
@@ -70,7 +73,7 @@ function need_again!(needed, v::Var, producer, at_hand, limit, isagain)
         (a isa Literal || a in at_hand || total > limit) && return
         a === v || ismuchsmaller(a, v) && return
         e = get(producer, a, nothing)
-        (e === nothing || !isagain(e)) && return total = limit + 1
+        (e === nothing || !(isagain(e) || isbarrier_of(e, at_hand))) && return total = limit + 1
         e.outputs[1] in mine && return
         push!(mine, e.outputs[1])
         e.outputs[1] in needed || (total += cost(e.op, e))

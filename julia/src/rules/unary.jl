@@ -145,6 +145,7 @@ absolute(z::Complex) = NumberMath.magnitude(z)
 infer(::OptimizationBarrier, types, attrs) = copy(types)
 evaluate(::OptimizationBarrier, x, attrs, types) = map(copy, x)
 flatten_call!(::OptimizationBarrier, b, e, x) = x
+keepsvalues(::OptimizationBarrier) = true
 jvp(op::OptimizationBarrier, b, eqn, x, ẋ) = emit!(b, op, x), barrier_present(b, ẋ)
 transpose(::OptimizationBarrier, b, eqn, ȳ, x) = barrier_present(b, ȳ)
 """
