@@ -100,6 +100,19 @@ Steps of an argument up to which it is computed twice, to see whether the fast f
 serves. Chosen, not measured."""
 const LONGEST_CHECK = 12
 
+# ---- small nests as vectors (codegen/nest/vectors/)
+
+"The most axes and points of such a nest, and the most steps of all its points together. Chosen."
+const MOST_PACKED_AXES, MOST_PACKED_POINTS, MOST_PACKED_STEPS = 4, 128, 2000
+"Points up to which it is tried without vectors, too."
+const FEW_POINTS = 16
+"""
+Bytes of such a vector: those of AVX-512, twice as long, are no faster where they are put
+together from lanes of others (leapfrog, 3x3 carry: measured)."""
+const VECTOR_BYTES = 32
+"Elements that are read though nobody asks for them, between two that are asked for."
+const MOST_BETWEEN = 4
+
 # ---- threads (codegen/nest/parallel.jl, kernels/)
 
 """

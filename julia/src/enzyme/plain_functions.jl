@@ -65,6 +65,7 @@ struct DifferentiableTarget <: Target end
 reuses_memory(::DifferentiableTarget) = false
 splits_work(::DifferentiableTarget) = false
 cuts_rows(::DifferentiableTarget) = false
+writes_vectors(::DifferentiableTarget) = false
 largest_looped_product(::DifferentiableTarget) = SMALL_PRODUCT
 function workspace_pointer(::DifferentiableTarget, g::Generator, ::Type{T}, offset::Int) where {T}
     base = scratch_base(T)

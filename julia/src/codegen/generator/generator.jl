@@ -1,5 +1,16 @@
 # The state of code generation: the code so far, its local variables, the workspace.
 
+"""
+What is known of memory at one place in the code: by pointer and position, the element that is
+there. It holds as long as `code`, which had so many `statements`, is only added to by what writes
+no memory."""
+struct KnownMemory
+    code::Vector{Any}
+    statements::Int
+    elements::Dict{Tuple{Symbol,Int},Any}
+end
+KnownMemory() = KnownMemory(Any[], 0, Dict())
+
 mutable struct Generator
     arena::Arena
     code::Vector{Any}                   # the block being written
@@ -9,10 +20,12 @@ mutable struct Generator
     canfail::Bool                       # whether the kernel has a status
     target::Target
     notes::Notes
+    loops::Int                          # around that block
+    known::KnownMemory
 end
 Generator(results; target = KernelTarget(), notes = NoNotes()) =
     Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(),
-        !splits_work(target), results, false, target, notes)
+        !splits_work(target), results, false, target, notes, 0, KnownMemory())
 
 const WORKSPACE = :workspace
 
@@ -43,7 +56,9 @@ end
 
 "A loop `while condition`, its body written by `f`."
 function loop!(@nospecialize(f), g::Generator, condition; annotations = ())
+    g.loops += 1
     body = block(f, g)
+    g.loops -= 1
     isempty(annotations) || push!(body.args, Expr(:loopinfo, annotations...))
     emit_code!(g, Expr(:while, condition, body))
 end

@@ -17,5 +17,7 @@ reuses_memory(::Target) = true
 splits_work(::Target) = true
 "Whether rows go in stretches of whole vectors."
 cuts_rows(::Target) = true
+"Whether small nests are instructions on vectors."
+writes_vectors(::Target) = true
 "Multiplications up to which a matrix product is loops in any case."
 largest_looped_product(::Target) = TINY_PRODUCT

@@ -8,12 +8,14 @@ neutral elements."""
 function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDict{Var,Equation}())
     any(==(0), domain) && return
     parts = built_parts(s, domain, stores, reduces, roots)
+    g = s.generator
+    is_small(g, domain, parts, stores, reduces) &&
+        write_small!(g, domain, only(parts), stores, reduces) &&
+        return note!(g.notes, LoopNote(1))
     domain, parts, stores, reduces = in_memory_order(collapsed(domain, parts, stores, reduces)...)
     chunks = chunk_count(s.generator, domain, parts, reduces)
     note!(s.generator.notes, LoopNote(chunks))
     chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) :
-    is_straight(domain, parts, reduces) ?
-    write_straight!(s.generator, domain, only(parts), stores, reduces) :
     write_loops!(s.generator, domain, parts, stores, reduces)
 end
 

@@ -1,0 +1,124 @@
+# Small nests in the bodies of loops: instructions on vectors, against the evaluator.
+
+"A loop of three trips around `body`, which takes and gives a carry of that type and a constant."
+in_loop(type, constant, body) = """(%0: $type, %1: $constant) {
+  %2: $type = scan %1 %0 {length=3, reverse=false, consts=1, carry=1, unroll=1,
+    body=(%0: $constant, %1: $type) { $body }}
+  return %2 }"""
+tensor(T, n) = "$(T === Float32 ? "f32" : "f64")[$(join(n, ","))]"
+sample(T, n) = T(0.5) .+ rand(T, Tuple(reverse(n)))
+"How many instructions on vectors the kernel's code has."
+function vector_instructions(text)
+    definitions, _ = JaxprAD.kernel_code(program(text))
+    length(collect(eachmatch(r"llvmcall\)?\(\"%", string(definitions))))
+end
+agrees(text, T, x...) = native_agrees(text, x...; tolerance = T === Float32 ? 1e-5 : 1e-13)
+
+"Pairs of rows, quotients of them and their sums along `axes`, which are added to the carry."
+function pairs_of_rows(T, n, axes)
+    rows, columns, all_ = tensor(T, n[[1, 3]]), tensor(T, n[2:3]), tensor(T, n)
+    kept = [k for k in 0:2 if !(k in axes)]
+    some = tensor(T, n[kept.+1])
+    back = """%9: $rows = mul %1 0.5:$(T === Float32 ? "f32" : "f64")"""
+    in_loop(rows, columns, """
+      %2: $all_ = broadcast_in_dim %1 {shape=$n, dims=[0, 2]}
+      %3: $all_ = broadcast_in_dim %0 {shape=$n, dims=[1, 2]}
+      %4: $all_ = sub %2 %3 %5: $all_ = mul %4 %4 %6: $all_ = div %5 %3
+      %7: $some = reduce_sum %6 {axes=$axes}
+      %8: $all_ = broadcast_in_dim %7 {shape=$n, dims=[$(join(kept, ", "))]}
+      %10: $all_ = sqrt %8 %11: $all_ = mul %10 %4
+      %12: $rows = reduce_sum %11 {axes=[1]}
+      $back %13: $rows = add %12 %9 return %13""")
+end
+
+@testset "pairs, $T$n, sums along $axes" for T in (Float32, Float64),
+    n in ([4, 4, 3], [1, 5, 2], [3, 1, 3], [5, 4, 3], [2, 7, 5], [3, 3, 8]),
+    axes in ([0], [1], [2], [0, 2], [0, 1, 2])
+
+    text = pairs_of_rows(T, n, axes)
+    x = sample(T, n[[1, 3]]), sample(T, n[2:3])
+    @test agrees(text, T, x...)
+    @test heap_free(text)
+    @test vector_instructions(text) > 0
+end
+
+"A product of two matrices, contracted along any of their axes, and transposed."
+function products(T, n, left, right)
+    type, dtype = tensor(T, [n, n]), T === Float32 ? "f32" : "f64"
+    in_loop(type, type, """
+      %2: $type = dot_general %1 %0 {lhs_contract=[$left], rhs_contract=[$right], lhs_batch=[],
+        rhs_batch=[], dtype=$dtype, precision=none}
+      %3: $type = transpose %2 {perm=[1, 0]} %4: $type = neg %3 %5: $type = add %4 %2
+      %6: $type = abs %5 %7: $type = mul 0.25:$dtype %6 %8: $type = add %7 %1 return %8""")
+end
+@testset "products, $T, $n×$n, $left, $right" for T in (Float32, Float64), n in 2:5,
+    left in 0:1, right in 0:1
+
+    text = products(T, n, left, right)
+    @test agrees(text, T, sample(T, [n, n]), sample(T, [n, n]))
+    @test vector_instructions(text) > 0
+end
+
+@testset "choices" begin
+    for n in ([3, 3], [7], [2, 5])
+        type, flags = tensor(Float64, n), "bool[$(join(n, ","))]"
+        text = in_loop(type, type, """
+          %2: $flags = lt %0 %1 %3: $type = mul %1 0.5:f64 %4: $type = add %1 %0
+          %5: $type = select_n %2 %3 %4 %6: $flags = ne %5 %0
+          %7: $type = select_n %6 %0 %5 return %7""")
+        @test agrees(text, Float64, sample(Float64, n), sample(Float64, n))
+        @test vector_instructions(text) > 0
+        nan = sample(Float64, n)
+        nan[1] = NaN
+        @test isequal(JaxprAD.run(JaxprAD.compile(program(text)), program(text), Any[nan, nan])[1],
+            JaxprAD.evaluate(program(text), Any[nan, nan])[1])
+    end
+end
+
+@testset "what is known of memory is forgotten where it changes" begin
+    # An array that is updated in place where only the run knows, between nests that read it.
+    text = in_loop("f64[3,3]", "f64[3,3]", """
+      %2: f64[3,3] = mul %1 %0 %3: f64[] = reduce_sum %2 {axes=[0, 1]}
+      %4: i32[] = convert_element_type %3 {dtype=i32} %5: i32[] = rem %4 3:i32
+      %6: f64[1,3] = slice %2 {start=[1, 0], limit=[2, 3], strides=[1, 1]}
+      %7: f64[1,3] = neg %6
+      %8: f64[3,3] = dynamic_update_slice %2 %7 %5 0:i32
+      %9: f64[3,3] = transpose %8 {perm=[1, 0]} %10: f64[3,3] = add %9 %8
+      %11: f64[3,3] = mul 0.1:f64 %10 return %11""")
+    # A branch that writes the array, and a loop in the loop.
+    nested = in_loop("f64[3,3]", "f64[3,3]", """
+      %2: f64[3,3] = add %1 %0 %3: f64[] = reduce_sum %2 {axes=[0, 1]}
+      %4: bool[] = gt %3 5.0:f64 %5: i32[] = convert_element_type %4 {dtype=i32}
+      %6: f64[3,3] = cond %5 %2 {branches=[(%0: f64[3,3]) {
+        %1: f64[3,3] = mul %0 %0 return %1 }, (%0: f64[3,3]) {
+        %1: f64[3,3] = transpose %0 {perm=[1, 0]} %2: f64[3,3] = sub %1 %0 return %2 }]}
+      %7: f64[3,3] = scan %6 {length=2, reverse=false, consts=0, carry=1, unroll=1,
+        body=(%0: f64[3,3]) { %1: f64[3,3] = transpose %0 {perm=[1, 0]}
+          %2: f64[3,3] = mul 0.5:f64 %1 return %2 }}
+      %8: f64[3,3] = add %7 %2 %9: f64[3,3] = mul 0.3:f64 %8 return %9""")
+    for t in (text, nested), _ in 1:5
+        @test agrees(t, Float64, sample(Float64, [3, 3]), sample(Float64, [3, 3]))
+    end
+    @test vector_instructions(text) > 0 && vector_instructions(nested) > 0
+end
+
+@testset "sums of the lanes of vectors" begin
+    # Rows of a square of as many numbers as a vector has, of more, and of fewer.
+    for (T, n) in ((Float64, [4, 4]), (Float64, [9, 4]), (Float64, [3, 4]), (Float32, [8, 8]),
+        (Float32, [5, 8]))
+
+        rows, sums = tensor(T, n), tensor(T, n[1:1])
+        text = in_loop(sums, rows, """
+          %2: $rows = broadcast_in_dim %1 {shape=$n, dims=[0]} %3: $rows = mul %2 %0
+          %4: $sums = reduce_sum %3 {axes=[1]}
+          %5: $sums = mul 0.2:$(T === Float32 ? "f32" : "f64") %4 return %5""")
+        @test agrees(text, T, sample(T, n[1:1]), sample(T, n))
+    end
+end
+
+@testset "long rows and large arrays have loops" begin
+    square(n) = in_loop(tensor(Float64, n), tensor(Float64, n),
+        "%2: $(tensor(Float64, n)) = mul %1 %0 return %2")
+    @test vector_instructions(square([3, 3])) > 0
+    @test vector_instructions(square([2, 40])) == vector_instructions(square([40, 12])) == 0
+end
