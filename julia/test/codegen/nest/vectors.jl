@@ -75,6 +75,34 @@ end
     end
 end
 
+"A loop of `f(b) c`, of rows that are no whole vectors."
+rows_of(T, n, f) = in_loop(tensor(T, n), tensor(T, n), """
+  %2: $(tensor(T, n)) = add %1 %0 %3: $(tensor(T, n)) = $f
+  %4: $(tensor(T, n)) = mul 0.25:$(T === Float32 ? "f32" : "f64") %3
+  %5: $(tensor(T, n)) = add %4 %0 return %5""")
+
+@testset "$f, $T$n" for T in (Float32, Float64), n in ([14], [3, 5], [2, 7]),
+    f in ("tanh %2", "exp %2", "log %2", "pow %2 %0", "atan2 %0 %2", "one_minus_square %2",
+        "max %0 %2", "min 1.5:T %2", "integer_pow %2 {y=5}", "integer_pow %2 {y=-2}", "sqrt %2",
+        "integer_pow %2 {y=-1}", "integer_pow %2 {y=0}", "sin %2", "floor %2")
+
+    text = rows_of(T, n, replace(f, ":T" => T === Float32 ? ":f32" : ":f64"))
+    x = sample(T, n), sample(T, n)
+    @test agrees(text, T, x...)
+    @test f == "sin %2" || vector_instructions(text) > 0    # it has a fast form, for rows
+    f in ("tanh %2", "pow %2 %0", "max %0 %2") && @test heap_free(text)
+end
+
+@testset "NaN is the larger and the smaller, $T" for T in (Float32, Float64), f in ("max", "min"),
+    operands in ("%0 %2", "%2 %0")
+
+    text, x = rows_of(T, [7], "$f $operands"), (sample(T, [7]), sample(T, [7]))
+    x[1][2] = x[2][5] = NaN
+    y, z = (g(program(text), Any[x...])[1]
+            for g in ((p, x) -> JaxprAD.run(JaxprAD.compile(p), p, x), JaxprAD.evaluate))
+    @test isnan.(y) == isnan.(z) && count(isnan, y) == 2
+end
+
 @testset "what is known of memory is forgotten where it changes" begin
     # An array that is updated in place where only the run knows, between nests that read it.
     text = in_loop("f64[3,3]", "f64[3,3]", """

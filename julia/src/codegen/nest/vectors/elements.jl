@@ -17,11 +17,12 @@ lane_of(x::Pack, k) = Lane(x.vector, x.width, k)
 lane_of(x, k) = x
 
 """
-Straight-line code that is being written: instructions with their results and what they write, the
+Straight-line code that is being written: instructions with their results, and what writes; the
 elements of memory that are known (`KnownMemory`), and what it is estimated to take, in vectors'
 additions. It is not continued beyond the `limit`."""
 mutable struct VectorCode
     generator::Generator
+    symbols::Vector{Symbol}             # its local variables
     code::Vector{Any}
     cost::Float64
     limit::Float64
@@ -29,16 +30,21 @@ mutable struct VectorCode
     elements::Dict{Tuple{Symbol,Int},Any}
 end
 VectorCode(g::Generator, elements, limit) =
-    VectorCode(g, Any[], 0.0, limit, Dict(), copy(elements))
+    VectorCode(g, Symbol[], Any[], 0.0, limit, Dict(), copy(elements))
 
 type_of(c::VectorCode, x::Symbol) = c.generator.types[x]
 type_of(c::VectorCode, x::Number) = typeof(x)
 type_of(c::VectorCode, x::Union{Pack,Lane}) = eltype(c.generator.types[x.vector]).parameters[1]
 
+function new_symbol!(c::VectorCode, T)
+    push!(c.symbols, fresh_symbol!(c.generator, T))
+    last(c.symbols)
+end
+
 "The result of an instruction, a vector of n lanes or, where n is 1, a number."
 function computed!(c::VectorCode, n, T, i::Instruction; cost = 1.0)
     get!(c.made, (n, i)) do
-        v = fresh_symbol!(c.generator, vector_type(n, T))
+        v = new_symbol!(c, vector_type(n, T))
         push!(c.code, (v, i, n, T))
         c.cost += cost
         n == 1 ? v : Pack(v, n)

@@ -71,10 +71,13 @@ function llvm_call(text, (n, T), operands, types...)
     Expr(:call, Core.Intrinsics.llvmcall, "$text\nret $(llvm_name(n, T)) %r", vector_type(n, T),
         Tuple{(vector_type(m, S) for (m, S) in types)...}, operands...)
 end
+"Up to here memory is written, for LLVM; the processor is told nothing."
+const COMPILER_FENCE = Expr(:call, Core.Intrinsics.llvmcall,
+    "fence syncscope(\"singlethread\") seq_cst\nret void", Cvoid, Tuple{})
 "The function of vectors of n numbers that LLVM has under that name."
 llvm_intrinsic(name, n, T, x) =
     Expr(:call, :ccall, "llvm.$name.v$(n)f$(8sizeof(T))", :llvmcall, vector_type(n, T),
-        Expr(:tuple, vector_type(n, T)), x)
+        Expr(:tuple, (vector_type(n, T) for _ in x)...), x...)
 
 "What LLVM calls functions of so many numbers of one type."
 const VECTOR_INSTRUCTIONS = Dict{Tuple{Any,Int},String}((+, 2) => "fadd", (-, 1) => "fneg",
@@ -83,14 +86,15 @@ const VECTOR_INSTRUCTIONS = Dict{Tuple{Any,Int},String}((+, 2) => "fadd", (-, 1)
     (*, 2) => "fmul contract",
     (==, 2) => "fcmp oeq", (!=, 2) => "fcmp une", (<, 2) => "fcmp olt", (<=, 2) => "fcmp ole",
     (>, 2) => "fcmp ogt", (>=, 2) => "fcmp oge")
-const VECTOR_INTRINSICS = IdDict{Any,String}(NumberMath.sqrt => "sqrt", absolute => "fabs")
+const VECTOR_INTRINSICS = IdDict{Any,String}(NumberMath.sqrt => "sqrt", absolute => "fabs",
+    fma => "fma")
 
 "Whether there are vectors' instructions for f of numbers of these types, with results of type T."
 function has_instruction(@nospecialize(f), types, T)
     f === selected && return types == [Bool, T, T] && isvectorized(T)
     S = types[1]
     isvectorized(S) && all(==(S), types) || return false
-    haskey(VECTOR_INTRINSICS, f) && return T === S
+    (haskey(VECTOR_INTRINSICS, f) || isexpanded(f)) && return T === S
     name = get(VECTOR_INSTRUCTIONS, (f, length(types)), "")
     !isempty(name) && T === (startswith(name, "fcmp") ? Bool : S)
 end
@@ -105,7 +109,7 @@ function expression(i::Calculation, n, T)
         return llvm_call(text, n => T, i.operands, pairs...)
     end
     haskey(VECTOR_INTRINSICS, f) &&
-        return llvm_intrinsic(VECTOR_INTRINSICS[f], n, T, only(i.operands))
+        return llvm_intrinsic(VECTOR_INTRINSICS[f], n, T, i.operands)
     text = "$(VECTOR_INSTRUCTIONS[f, length(i.operands)]) $type %0"
     length(i.operands) == 2 && (text *= ", %1")
     text = T === Bool ? "%c = $text\n%r = zext <$n x i1> %c to <$n x i8>" : "%r = $text"

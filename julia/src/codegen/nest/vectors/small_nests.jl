@@ -3,6 +3,7 @@
 # has computed or read is taken from registers. LLVM makes vectors along the last axis alone, and
 # none of rows shorter than a vector.
 
+"Whether a nest is to be written so: in a loop, of few points, in short rows."
 function is_small(g::Generator, domain, parts, stores, reduces)
     g.loops > 0 && writes_vectors(g.target) && length(parts) == 1 &&
         length(domain) <= MOST_PACKED_AXES && prod(domain) <= MOST_PACKED_POINTS || return false
@@ -10,35 +11,41 @@ function is_small(g::Generator, domain, parts, stores, reduces)
     prod(domain) * length(part.steps) <= MOST_PACKED_STEPS &&
         (isempty(part.steps) || last_size(domain) < at_once(part)) &&
         part.interior === nothing && all(isstatic, positions(parts, stores, reduces)) &&
-        all(step -> has_vectors(g, step), part.steps) && all(r -> r.op isa ReduceSum, reduces) &&
+        all(step -> has_vectors(g, step, domain), part.steps) &&
+        all(r -> r.op isa ReduceSum, reduces) &&
         all(((x, v),) -> isvectorized(x.type) && number_type(g, v) === x.type,
             vcat(collect(zip(stores, part.stores)), collect(zip(reduces, part.reduces))))
 end
 number_type(g, x::Number) = typeof(x)
 number_type(g, x::Symbol) = g.types[x]
 # Positions are numbers at hand, or there is no vector of them.
-has_vectors(g, (_, step, T)) = true
-has_vectors(g, (_, step, T)::Tuple{Symbol,Apply,DataType}) =
-    T === Int || has_instruction(step.f, DataType[number_type(g, x) for x in step.operands], T)
+has_vectors(g, (_, step, T), domain) = true
+function has_vectors(g, (_, step, T)::Tuple{Symbol,Apply,DataType}, domain)
+    types = DataType[number_type(g, x) for x in step.operands]
+    # of whole rows LLVM's loops need no way by memory
+    T === Int || has_instruction(step.f, types, T) ||
+        is_function(step.f, types, T) && last_size(domain) % (VECTOR_BYTES ÷ sizeof(T)) != 0
+end
+"Whether f is one of real numbers that LLVM makes vectors of; one with a fast form asks for rows."
+is_function(@nospecialize(f), types, T) =
+    isvectorized(T) && all(==(T), types) && fast_form(f, T) === nothing
 
 "Writes the nest in the cheapest way, if there is one; says whether."
 function write_small!(g::Generator, domain, part, stores, reduces)
     known, best, least = known_elements(g), nothing, Inf
     for packs in ways(domain, part)
         c = VectorCode(g, known, least)
-        iswritten = write_packs!(c, packs, part, stores, reduces)
-        iswritten && ((best, least) = (packs, c.cost))
-        foreach(x -> x isa Expr || delete!(g.types, first(x)), c.code)
+        write_packs!(c, packs, part, stores, reduces) && ((best, least) = (packs, c.cost))
+        foreach(v -> delete!(g.types, v), c.symbols)
     end
     best === nothing && return false
-    c = VectorCode(g, known, Inf)
+    c, parts = VectorCode(g, known, Inf), Part[]
     write_packs!(c, best, part, stores, reduces)
-    foreach(x -> emit_code!(g, statement(x)), c.code)
+    foreach(x -> emit_part!(g, parts, x), c.code)
+    foreach(p -> release!(g.arena, p), parts)
     g.known = KnownMemory(g.code, length(g.code), c.elements)
     true
 end
-statement(ex::Expr) = ex
-statement((v, instruction, n, T)) = :($v = $(expression(instruction, n, T)))
 
 "What is known of memory here."
 known_elements(g::Generator) =
@@ -91,14 +98,14 @@ no more than the limit."""
 function write_packs!(c::VectorCode, packs, part, stores, reduces)
     written = Dict{Symbol,Dict{Int,Any}}(x.pointer => Dict{Int,Any}() for x in stores)
     terms = [PlacedTerms() for _ in reduces]
-    for pack in packs
-        values = Dict{Symbol,Any}()
-        value(x) = get(values, x, x)
-        for (v, step, T) in part.steps
-            x = step_value!(c, step, T, pack, value)
-            (x === nothing || c.cost > c.limit) && return false
-            values[v] = x
-        end
+    values = [Dict{Symbol,Any}() for _ in packs]
+    for (v, step, T) in part.steps
+        x = step_values!(c, step, T, packs, values)
+        (any(isnothing, x) || c.cost > c.limit) && return false
+        foreach((here, y) -> here[v] = y, values, x)
+    end
+    for (pack, here) in zip(packs, values)
+        value(x) = get(here, x, x)
         for (x, v) in zip(stores, part.stores), (k, point) in enumerate(pack)
             written[x.pointer][place(x.at, point)] = lane_of(value(v), k - 1)
         end
@@ -122,24 +129,23 @@ end
 place(a::Affine, point) = a.offset + sum(Int[k * i for (k, i) in zip(a.coefs, point)])
 all_equal(x) = all(==(first(x)), x)
 
-"The value of a step at the points of a pack, or nothing where no instruction computes it."
-function step_value!(c, s::Load, T, pack, value)
-    places = [place(s.at, p) for p in pack]
-    isvectorized(T) || all_equal(places) ? elements_at!(c, s.pointer, places, T) : nothing
+"The values of a step at each pack, nothing where no instruction computes it."
+function step_values!(c, s::Union{Load,Position}, T, packs, values)
+    map(packs) do pack
+        places = [place(s.at, p) for p in pack]
+        isvectorized(T) || all_equal(places) ? value_at!(c, s, places, T) : nothing
+    end
 end
-function step_value!(c, s::Position, T, pack, value)
-    places = [place(s.at, p) for p in pack]
-    all_equal(places) ? first(places) : nothing
+value_at!(c, s::Load, places, T) = elements_at!(c, s.pointer, places, T)
+value_at!(c, s::Position, places, T) = all_equal(places) ? first(places) : nothing
+function step_values!(c, s::Apply, T, packs, values)
+    operands = [Any[get(here, x, x) for x in s.operands] for here in values]
+    types = DataType[type_of(c, x) for x in operands[1]]
+    T === Int || has_instruction(s.f, types, T) || return function_values!(c, s.f, T, operands)
+    map(operands) do xs
+        n = foldl(max, Int[x.width for x in xs if x isa Pack]; init = 0)
+        n == 0 ?
+        scalar!(c, T, s.f, (number!(c, x) for x in xs)...; cost = step_cost(s.f, 1)) :
+        T === Int ? nothing : calculated!(c, n, T, s.f, xs)
+    end
 end
-function step_value!(c, s::Apply, T, pack, value)
-    operands = Any[value(x) for x in s.operands]
-    any(x -> x isa Pack, operands) ||
-        return scalar!(c, T, s.f, (number!(c, x) for x in operands)...; cost = step_cost(s.f, 1))
-    T === Int && return nothing
-    n = maximum(Int[x.width for x in operands if x isa Pack])
-    types = DataType[type_of(c, x) for x in operands]
-    computed!(c, n, T, Calculation(s.f, Any[vector!(c, x, n) for x in operands], types);
-        cost = step_cost(s.f, n))
-end
-# Divisions and square roots take their time for each number, the others for a vector.
-step_cost(f, n) = f === quotient || f === NumberMath.sqrt ? max(8.0, 3.0n) : 1.0

@@ -1,0 +1,108 @@
+# Functions of vectors: those of several instructions, and those that LLVM makes vectors of in a
+# loop over all elements of a small nest.
+
+"f of vectors of n numbers of type T (or flags)."
+calculated!(c::VectorCode, n, T, @nospecialize(f), operands) =
+    computed!(c, n, T,
+        Calculation(f, Any[vector!(c, x, n) for x in operands],
+            DataType[type_of(c, x) for x in operands]); cost = step_cost(f, n))
+# Divisions and square roots take their time for each number, the others for a vector.
+step_cost(f, n) = f === quotient || f === NumberMath.sqrt ? max(8.0, 3.0n) : 1.0
+
+"Functions that are several instructions, for real numbers."
+const EXPANDED = Union{typeof(NumberMath.one_minus_square),typeof(larger),typeof(smaller),
+    IntegerPower}
+isexpanded(@nospecialize(f)) = f isa EXPANDED
+
+function calculated!(c::VectorCode, n, T, ::typeof(NumberMath.one_minus_square), (x,))
+    negative = calculated!(c, n, T, -, (x,))
+    calculated!(c, n, T, fma, (negative, x, one(T)))
+end
+calculated!(c::VectorCode, n, T, ::typeof(larger), x) = extremum!(c, n, T, >, x...)
+calculated!(c::VectorCode, n, T, ::typeof(smaller), x) = extremum!(c, n, T, <, x...)
+# NaN wins: where only b is one, no comparison holds.
+function extremum!(c, n, T, compares, a, b)
+    y = calculated!(c, n, T, selected, (calculated!(c, n, Bool, compares, (a, b)), b, a))
+    calculated!(c, n, T, selected, (calculated!(c, n, Bool, !=, (a, a)), y, a))
+end
+# As NumberMath.integer_pow, by repeated squaring.
+function calculated!(c::VectorCode, n, T, ::IntegerPower{N}, (x,)) where {N}
+    N == 0 && return Pack(vector!(c, one(T), n), n)
+    power = nothing
+    for bit in reverse(digits(abs(N); base = 2))
+        power = power === nothing ? x : calculated!(c, n, T, *, (power, power))
+        bit == 1 && power !== x && (power = calculated!(c, n, T, *, (power, x)))
+    end
+    N < 0 ? calculated!(c, n, T, quotient, (one(T), power)) : power
+end
+
+# ---- loops
+
+"A local variable that points to `n` elements of the workspace for the time of the nest."
+struct Scratch
+    pointer::Symbol
+    type::DataType
+    n::Int
+end
+"The loop that writes f of the elements of `arguments` to `result`."
+struct FunctionLoop
+    f::Any
+    type::DataType
+    n::Int
+    arguments::Vector{Symbol}
+    result::Symbol
+end
+
+"f of what the operands are at each pack."
+function function_values!(c::VectorCode, @nospecialize(f), T, operands)
+    packs = unique(xs for xs in operands if any(x -> x isa Pack, xs))
+    results = IdDict{Any,Any}()
+    if !isempty(packs)
+        widths = [maximum(Int[x.width for x in xs if x isa Pack]) for xs in packs]
+        lanes = VECTOR_BYTES ÷ sizeof(T)
+        n = cld(sum(widths), lanes) * lanes             # whole vectors: what is beyond is not read
+        arguments = [scratch!(c, T, n) for _ in packs[1]]
+        starts = cumsum(vcat(0, widths))
+        for (xs, at, width) in zip(packs, starts, widths), (p, x) in zip(arguments, xs)
+            push!(c.code, writing(p, at, width, T, vector!(c, x, width)))
+        end
+        result = scratch!(c, T, n)
+        push!(c.code, FunctionLoop(f, T, n, arguments, result))
+        c.cost += 2length(packs) + n ÷ lanes * FUNCTION_COST
+        y = [computed!(c, width, T, Reading(result, at)) for (at, width) in zip(starts, widths)]
+    end
+    map(operands) do xs
+        k = findfirst(==(xs), packs)
+        k === nothing ?
+        scalar!(c, T, f, (number!(c, x) for x in xs)...; cost = FUNCTION_COST) : y[k]
+    end
+end
+"What a vector of a function is taken to cost: some twenty instructions, and the way by memory."
+const FUNCTION_COST = 30.0
+function scratch!(c::VectorCode, T, n)
+    p = new_symbol!(c, Ptr{T})
+    push!(c.code, Scratch(p, T, n))
+    p
+end
+
+# ---- code
+
+"Writes a part of straight-line code; `parts` collects what it takes of the workspace."
+emit_part!(g::Generator, parts, ex::Expr) = emit_code!(g, ex)
+emit_part!(g::Generator, parts, (v, instruction, n, T)::Tuple) =
+    emit_code!(g, :($v = $(expression(instruction, n, T))))
+function emit_part!(g::Generator, parts, s::Scratch)
+    push!(parts, allocate!(g.arena, s.n * sizeof(s.type)))
+    emit_code!(g,
+        :($(s.pointer) = $(workspace_pointer(g.target, g, s.type, first(last(parts))))))
+end
+function emit_part!(g::Generator, parts, l::FunctionLoop)
+    # LLVM would know the first element, take the loop apart there, and find no vectors in it
+    emit_code!(g, COMPILER_FENCE)
+    annotations = l.n > AT_ONCE ÷ sizeof(l.type) ? VECTOR_LOOP : SHORT_LOOP
+    vector_loop!(g, l.n; annotations = annotations) do i
+        x = Any[local!(g, l.type, :($(unsafe_load)($p, $(plus(i, 1))))) for p in l.arguments]
+        y = local!(g, l.type, step_expression(Apply(l.f, x), l.type, Any[]))
+        emit_code!(g, :($(unsafe_store!)($(l.result), $y, $(plus(i, 1)))))
+    end
+end
