@@ -106,3 +106,30 @@ function emit_part!(g::Generator, parts, l::FunctionLoop)
         emit_code!(g, :($(unsafe_store!)($(l.result), $y, $(plus(i, 1)))))
     end
 end
+
+"""
+The statements, with what a variable that is not `kept` is set to in place of its only use: Julia's
+type inference takes time in proportion to the variables, for each statement. What is read from
+memory is read where it stands."""
+function with_nested_calls(statements, kept)
+    uses, values, nested = Dict{Symbol,Int}(), Dict{Symbol,Any}(), Any[]
+    foreach(ex -> count_uses!(uses, ex.head === :(=) ? ex.args[2] : ex), statements)
+    for ex in statements
+        ex = replaced(ex, values)
+        is_calculation(ex) && get(uses, ex.args[1], 0) == 1 && !(ex.args[1] in kept) ?
+        (values[ex.args[1]] = ex.args[2]) : push!(nested, ex)
+    end
+    nested
+end
+is_calculation(ex) =
+    ex.head === :(=) && ex.args[2] isa Expr && ex.args[2].head === :call &&
+    !(ex.args[2].args[1] in (Core.Intrinsics.pointerref, as_pointer, +))
+
+# A loop's uses count for many.
+count_uses!(uses, x) = nothing
+count_uses!(uses, v::Symbol) = uses[v] = get(uses, v, 0) + 1
+count_uses!(uses, ex::Expr) =
+    foreach(_ -> foreach(a -> count_uses!(uses, a), ex.args), 1:(ex.head === :while ? 2 : 1))
+replaced(x, values) = x
+replaced(v::Symbol, values) = get(values, v, v)
+replaced(ex::Expr, values) = Expr(ex.head, Any[replaced(a, values) for a in ex.args]...)

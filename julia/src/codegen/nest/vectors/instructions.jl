@@ -149,4 +149,10 @@ end
 address(pointer, at, n, T) = n == 1 ? (pointer, at + 1) : (vector_pointer(pointer, at, n, T), 1)
 vector_pointer(pointer, at, n, T) =
     :($(Core.Intrinsics.bitcast)($(Ptr{vector_type(n, T)}),
-        $(at == 0 ? pointer : :($(+)($pointer, $(at * sizeof(T)))))))
+        $(pointer_plus(pointer, at * sizeof(T)))))
+# As Base's addition of a pointer and a number, which inference would have to look into each time.
+pointer_plus(pointer, bytes) =
+    bytes == 0 ? pointer :
+    :($(Core.Intrinsics.add_ptr)($(pointer_operand(pointer)), $(UInt(bytes))))
+pointer_operand(pointer) =
+    VERSION < v"1.12-" ? :($(Core.Intrinsics.bitcast)(UInt, $pointer)) : pointer
