@@ -112,6 +112,10 @@ together from lanes of others (leapfrog, 3x3 carry: measured)."""
 const VECTOR_BYTES = 32
 "Elements that are read though nobody asks for them, between two that are asked for."
 const MOST_BETWEEN = 4
+"""
+What a vector of a function is taken to cost, in additions of vectors: some twenty instructions, and
+the way by memory. Chosen, not measured."""
+const FUNCTION_COST = 30.0
 
 # ---- threads (codegen/nest/parallel.jl, kernels/)
 

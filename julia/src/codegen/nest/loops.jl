@@ -13,10 +13,10 @@ function emit_nest!(s::Frame, domain::Vector{Int}, stores, reduces; roots = IdDi
         write_small!(g, domain, only(parts), stores, reduces) &&
         return note!(g.notes, LoopNote(1))
     domain, parts, stores, reduces = in_memory_order(collapsed(domain, parts, stores, reduces)...)
-    chunks = chunk_count(s.generator, domain, parts, reduces)
-    note!(s.generator.notes, LoopNote(chunks))
+    chunks = chunk_count(g, domain, parts, reduces)
+    note!(g.notes, LoopNote(chunks))
     chunks > 1 ? write_parallel!(s, domain, parts, stores, reduces, chunks) :
-    write_loops!(s.generator, domain, parts, stores, reduces)
+    write_loops!(g, domain, parts, stores, reduces)
 end
 
 function built_parts(s, domain, stores, reduces, roots)

@@ -77,8 +77,6 @@ function function_values!(c::VectorCode, @nospecialize(f), T, operands)
         scalar!(c, T, f, (number!(c, x) for x in xs)...; cost = FUNCTION_COST) : y[k]
     end
 end
-"What a vector of a function is taken to cost: some twenty instructions, and the way by memory."
-const FUNCTION_COST = 30.0
 function scratch!(c::VectorCode, T, n)
     p = new_symbol!(c, Ptr{T})
     push!(c.code, Scratch(p, T, n))

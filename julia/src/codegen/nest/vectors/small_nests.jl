@@ -140,7 +140,7 @@ function step_values!(c, s::Union{Load,Position}, T, packs, values)
     end
 end
 value_at!(c, s::Load, places, T) = elements_at!(c, s.pointer, places, T)
-value_at!(c, s::Position, places, T) = all_equal(places) ? first(places) : nothing
+value_at!(c, s::Position, places, T) = first(places)
 function step_values!(c, s::Apply, T, packs, values)
     operands = [Any[get(here, x, x) for x in s.operands] for here in values]
     types = DataType[type_of(c, x) for x in operands[1]]
