@@ -45,7 +45,7 @@ end
 function computed!(c::VectorCode, n, T, i::Instruction; cost = 1.0)
     get!(c.made, (n, i)) do
         v = new_symbol!(c, vector_type(n, T))
-        push!(c.code, (v, i, n, T))
+        push!(c.code, VectorStep(v, i, n, T))
         c.cost += cost
         n == 1 ? v : Pack(v, n)
     end
@@ -113,6 +113,10 @@ function read_stretch!(c, pointer, at, stop, T)
     end
 end
 
+"Writes n numbers to memory from position `at` on."
+store_numbers!(c::VectorCode, pointer, at, n, T, x) =
+    push!(c.code, VectorStep(new_symbol!(c, Cvoid), Writing(pointer, at, x), n, T))
+
 "Writes elements to memory, by position: what lies together, as vectors."
 function put_elements!(c::VectorCode, pointer, elements, T)
     positions = sort!(collect(keys(elements)))
@@ -126,7 +130,7 @@ function put_elements!(c::VectorCode, pointer, elements, T)
         together > 1 && (n = min(n, prevpow(2, together)))
         x = n == 1 ? number!(c, elements[at]) :
             vector!(c, gathered!(c, Any[elements[at+j] for j in 0:n-1]), n)
-        push!(c.code, writing(pointer, at, n, T, x))
+        store_numbers!(c, pointer, at, n, T, x)
         c.cost += 1
         k += n
     end

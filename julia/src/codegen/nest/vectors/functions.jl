@@ -1,6 +1,10 @@
 # Functions of vectors: those of several instructions, and those that LLVM makes vectors of in a
 # loop over all elements of a small nest.
 
+"Up to here memory is written, for LLVM; the processor is told nothing."
+const COMPILER_FENCE = Expr(:call, Core.Intrinsics.llvmcall,
+    "fence syncscope(\"singlethread\") seq_cst\nret void", Cvoid, Tuple{})
+
 "f of vectors of n numbers of type T (or flags)."
 calculated!(c::VectorCode, n, T, @nospecialize(f), operands) =
     computed!(c, n, T,
@@ -64,7 +68,7 @@ function function_values!(c::VectorCode, @nospecialize(f), T, operands)
         arguments = [scratch!(c, T, n) for _ in packs[1]]
         starts = cumsum(vcat(0, widths))
         for (xs, at, width) in zip(packs, starts, widths), (p, x) in zip(arguments, xs)
-            push!(c.code, writing(p, at, width, T, vector!(c, x, width)))
+            store_numbers!(c, p, at, width, T, vector!(c, x, width))
         end
         result = scratch!(c, T, n)
         push!(c.code, FunctionLoop(f, T, n, arguments, result))
@@ -87,8 +91,10 @@ end
 
 "Writes a part of straight-line code; `parts` collects what it takes of the workspace."
 emit_part!(g::Generator, parts, ex::Expr) = emit_code!(g, ex)
-emit_part!(g::Generator, parts, (v, instruction, n, T)::Tuple) =
-    emit_code!(g, :($v = $(expression(instruction, n, T))))
+emit_part!(g::Generator, parts, s::VectorStep) = emit_code!(g, statement(s, s.instruction))
+statement(s::VectorStep, ::Instruction) = s
+statement(s::VectorStep, i::Scalar) =
+    :($(s.result) = $(step_expression(Apply(i.f, i.operands), s.T, Any[])))
 function emit_part!(g::Generator, parts, s::Scratch)
     push!(parts, allocate!(g.arena, s.n * sizeof(s.type)))
     emit_code!(g,
@@ -104,30 +110,3 @@ function emit_part!(g::Generator, parts, l::FunctionLoop)
         emit_code!(g, :($(unsafe_store!)($(l.result), $y, $(plus(i, 1)))))
     end
 end
-
-"""
-The statements, with what a variable that is not `kept` is set to in place of its only use: Julia's
-type inference takes time in proportion to the variables, for each statement. What is read from
-memory is read where it stands."""
-function with_nested_calls(statements, kept)
-    uses, values, nested = Dict{Symbol,Int}(), Dict{Symbol,Any}(), Any[]
-    foreach(ex -> count_uses!(uses, ex.head === :(=) ? ex.args[2] : ex), statements)
-    for ex in statements
-        ex = replaced(ex, values)
-        is_calculation(ex) && get(uses, ex.args[1], 0) == 1 && !(ex.args[1] in kept) ?
-        (values[ex.args[1]] = ex.args[2]) : push!(nested, ex)
-    end
-    nested
-end
-is_calculation(ex) =
-    ex.head === :(=) && ex.args[2] isa Expr && ex.args[2].head === :call &&
-    !(ex.args[2].args[1] in (Core.Intrinsics.pointerref, as_pointer, +))
-
-# A loop's uses count for many.
-count_uses!(uses, x) = nothing
-count_uses!(uses, v::Symbol) = uses[v] = get(uses, v, 0) + 1
-count_uses!(uses, ex::Expr) =
-    foreach(_ -> foreach(a -> count_uses!(uses, a), ex.args), 1:(ex.head === :while ? 2 : 1))
-replaced(x, values) = x
-replaced(v::Symbol, values) = get(values, v, v)
-replaced(ex::Expr, values) = Expr(ex.head, Any[replaced(a, values) for a in ex.args]...)

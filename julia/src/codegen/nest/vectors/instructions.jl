@@ -1,8 +1,8 @@
-# Instructions on vectors. Julia has no other way to say them than LLVM's text.
+# Instructions on vectors, and on numbers beside them.
 
 """
-What straight-line code of vectors consists of, each with one result; variables are symbols. Equal
-ones are computed once."""
+What straight-line code of vectors consists of; variables are symbols. All but `Writing` have one
+result, and equal ones are computed once."""
 abstract type Instruction end
 "f(operands...), number by number; `types` are those of the operands' numbers."
 struct Calculation <: Instruction
@@ -10,11 +10,10 @@ struct Calculation <: Instruction
     operands::Vector{Any}
     types::Vector{DataType}
 end
-"f(operands...) of numbers."
+"f(operands...) of numbers, by Julia's code: there is no instruction."
 struct Scalar <: Instruction
     f::Any
     operands::Vector{Any}
-    type::DataType
 end
 "a + b, in one rounding with a product that is an operand."
 struct Addition <: Instruction
@@ -49,6 +48,18 @@ struct Reading <: Instruction
     pointer::Symbol
     at::Int
 end
+"Writes `x` to memory from position `at` on."
+struct Writing <: Instruction
+    pointer::Symbol
+    at::Int
+    x::Any
+end
+
+"The variables and numbers that an instruction takes."
+operands(i::Instruction) =
+    Any[x for k in 1:fieldcount(typeof(i)) for x in operands(getfield(i, k))]
+operands(x::Union{Symbol,Vector{Any}}) = x isa Symbol ? (x,) : x
+operands(x) = ()
 
 # Operands are compared by identity: 0.0 is not -0.0.
 fields(i::Instruction) = ntuple(k -> field(getfield(i, k)), fieldcount(typeof(i)))
@@ -57,27 +68,24 @@ field(operands::Vector{Any}) = map(objectid, operands)
 Base.:(==)(a::I, b::I) where {I<:Instruction} = fields(a) == fields(b)
 Base.hash(i::Instruction, h::UInt) = hash(fields(i), hash(typeof(i), h))
 
-# ---- expressions: `n` numbers of type T are the result
-
+"""
+A statement of a kernel's code until `assemble_vectors`: the variable `result` is set to what the
+instruction gives, `n` numbers of type T."""
+struct VectorStep
+    result::Symbol
+    instruction::Instruction
+    n::Int
+    T::DataType
+end
 vector_type(n, T) = n == 1 ? T : NTuple{n,VecElement{T}}
+
+# ---- LLVM's text: Julia has no other way to say them
+
 llvm_name(::Type{Float64}) = "double"
 llvm_name(::Type{Float32}) = "float"
 llvm_name(::Type{Bool}) = "i8"
 llvm_name(n::Int, T) = n == 1 ? llvm_name(T) : "<$n x $(llvm_name(T))>"
 isvectorized(T) = T === Float64 || T === Float32
-
-"`%r = …` of the operands %0, %1, …: as many numbers of a type as the pairs say."
-function llvm_call(text, (n, T), operands, types...)
-    Expr(:call, Core.Intrinsics.llvmcall, "$text\nret $(llvm_name(n, T)) %r", vector_type(n, T),
-        Tuple{(vector_type(m, S) for (m, S) in types)...}, operands...)
-end
-"Up to here memory is written, for LLVM; the processor is told nothing."
-const COMPILER_FENCE = Expr(:call, Core.Intrinsics.llvmcall,
-    "fence syncscope(\"singlethread\") seq_cst\nret void", Cvoid, Tuple{})
-"The function of vectors of n numbers that LLVM has under that name."
-llvm_intrinsic(name, n, T, x) =
-    Expr(:call, :ccall, "llvm.$name.v$(n)f$(8sizeof(T))", :llvmcall, vector_type(n, T),
-        Expr(:tuple, (vector_type(n, T) for _ in x)...), x...)
 
 "What LLVM calls functions of so many numbers of one type."
 const VECTOR_INSTRUCTIONS = Dict{Tuple{Any,Int},String}((+, 2) => "fadd", (-, 1) => "fneg",
@@ -89,9 +97,10 @@ const VECTOR_INSTRUCTIONS = Dict{Tuple{Any,Int},String}((+, 2) => "fadd", (-, 1)
 const VECTOR_INTRINSICS = IdDict{Any,String}(NumberMath.sqrt => "sqrt", absolute => "fabs",
     fma => "fma")
 
-"Whether there are vectors' instructions for f of numbers of these types, with results of type T."
+"Whether there are instructions for f of numbers of these types, with results of type T."
 function has_instruction(@nospecialize(f), types, T)
     f === selected && return types == [Bool, T, T] && isvectorized(T)
+    isempty(types) && return false
     S = types[1]
     isvectorized(S) && all(==(S), types) || return false
     (haskey(VECTOR_INTRINSICS, f) || isexpanded(f)) && return T === S
@@ -99,60 +108,57 @@ function has_instruction(@nospecialize(f), types, T)
     !isempty(name) && T === (startswith(name, "fcmp") ? Bool : S)
 end
 
-function expression(i::Calculation, n, T)
-    S, f = i.types[1], i.f
-    pairs, type = [n => U for U in i.types], llvm_name(n, S)
+"""
+The lines that set %r to what an instruction gives. `name(x)` is the text of an operand or of a
+pointer, `declare(line)` asks for a function of LLVM's."""
+function instruction_text(i::Calculation, r, n, T, name, declare)
+    S, f, x = i.types[1], i.f, map(name, i.operands)
+    type = llvm_name(n, S)
     if f === selected       # of two cases: not the first but the second, where the condition holds
         case = llvm_name(n, T)
-        text = "%c = trunc <$n x i8> %0 to <$n x i1>
-                %r = select <$n x i1> %c, $case %2, $case %1"
-        return llvm_call(text, n => T, i.operands, pairs...)
+        return """%$r.c = trunc $type $(x[1]) to $(flags(n))
+                  %$r = select $(flags(n)) %$r.c, $case $(x[3]), $case $(x[2])"""
+    elseif haskey(VECTOR_INTRINSICS, f)
+        g = "@llvm.$(VECTOR_INTRINSICS[f]).$(n == 1 ? "" : "v$n")f$(8sizeof(T))"
+        declare("declare $type $g($(join((type for _ in x), ", ")))")
+        return "%$r = call $type $g($(join(("$type $y" for y in x), ", ")))"
     end
-    haskey(VECTOR_INTRINSICS, f) &&
-        return llvm_intrinsic(VECTOR_INTRINSICS[f], n, T, i.operands)
-    text = "$(VECTOR_INSTRUCTIONS[f, length(i.operands)]) $type %0"
-    length(i.operands) == 2 && (text *= ", %1")
-    text = T === Bool ? "%c = $text\n%r = zext <$n x i1> %c to <$n x i8>" : "%r = $text"
-    llvm_call(text, n => T, i.operands, pairs...)
+    text = "$(VECTOR_INSTRUCTIONS[f, length(x)]) $type $(join(x, ", "))"
+    T === Bool ? "%$r.c = $text\n%$r = zext $(flags(n)) %$r.c to $(llvm_name(n, Bool))" :
+    "%$r = $text"
 end
-expression(i::Addition, n, T) =
-    llvm_call("%r = fadd contract $(llvm_name(n, T)) %0, %1", n => T, (i.a, i.b), n => T, n => T)
-function expression(i::Shuffle, n, T)
+flags(n) = n == 1 ? "i1" : "<$n x i1>"
+instruction_text(i::Addition, r, n, T, name, declare) =
+    "%$r = fadd contract $(llvm_name(n, T)) $(name(i.a)), $(name(i.b))"
+function instruction_text(i::Shuffle, r, n, T, name, declare)
     mask = join((k < 0 ? "i32 undef" : "i32 $k" for k in i.order), ", ")
-    type, one_ = llvm_name(i.n, T), i.a === i.b
-    text = "%r = shufflevector $type %0, $type $(one_ ? "undef" : "%1"), <$n x i32> <$mask>"
-    one_ ? llvm_call(text, n => T, (i.a,), i.n => T) :
-    llvm_call(text, n => T, (i.a, i.b), i.n => T, i.n => T)
+    type, b = llvm_name(i.n, T), i.a === i.b ? "undef" : name(i.b)
+    "%$r = shufflevector $type $(name(i.a)), $type $b, <$n x i32> <$mask>"
 end
-function expression(i::Splat, n, T)
+function instruction_text(i::Splat, r, n, T, name, declare)
     type = llvm_name(n, T)
-    text = "%y = insertelement $type undef, $(llvm_name(T)) %0, i32 0
-            %r = shufflevector $type %y, $type undef, <$n x i32> zeroinitializer"
-    llvm_call(text, n => T, (i.x,), 1 => T)
+    """%$r.0 = insertelement $type undef, $(llvm_name(T)) $(name(i.x)), i32 0
+       %$r = shufflevector $type %$r.0, $type undef, <$n x i32> zeroinitializer"""
 end
-expression(i::Insertion, n, T) =
-    llvm_call("%r = insertelement $(llvm_name(n, T)) %0, $(llvm_name(T)) %1, i32 $(i.lane)",
-        n => T, (i.a, i.x), n => T, 1 => T)
-expression(i::Extraction, n, T) =
-    llvm_call("%r = extractelement $(llvm_name(i.n, T)) %0, i32 $(i.lane)", 1 => T, (i.a,),
-        i.n => T)
-expression(i::Reading, n, T) =
-    :($(Core.Intrinsics.pointerref)($(address(i.pointer, i.at, n, T)...), 1))
-expression(i::Scalar, n, T) = step_expression(Apply(i.f, i.operands), T, Any[])
+instruction_text(i::Insertion, r, n, T, name, declare) =
+    "%$r = insertelement $(llvm_name(n, T)) $(name(i.a)), $(llvm_name(T)) $(name(i.x)), " *
+    "i32 $(i.lane)"
+instruction_text(i::Extraction, r, n, T, name, declare) =
+    "%$r = extractelement $(llvm_name(i.n, T)) $(name(i.a)), i32 $(i.lane)"
+instruction_text(i::Reading, r, n, T, name, declare) =
+    llvm_address(r, n, T, name(i.pointer), i.at) *
+    "%$r = load $(llvm_name(n, T)), $(llvm_pointer(n, T)) %$r.p, align $(sizeof(T))"
+instruction_text(i::Writing, r, n, T, name, declare) =
+    llvm_address(r, n, T, name(i.pointer), i.at) *
+    "store $(llvm_name(n, T)) $(name(i.x)), $(llvm_pointer(n, T)) %$r.p, align $(sizeof(T))"
 
-"Writes n numbers to memory from position `at` on."
-function writing(pointer, at, n, T, x)
-    p, k = address(pointer, at, n, T)
-    :($(Core.Intrinsics.pointerset)($p, $x, $k, 1))
+"Lines that set %r.p to the address of `n` elements from position `at` on."
+function llvm_address(r, n, T, pointer, at)
+    element = n > 1 && !OPAQUE_POINTERS ? "$r.e" : "$r.p"
+    text = "%$element = getelementptr $(llvm_name(T)), $(llvm_pointer(1, T)) $pointer, i64 $at\n"
+    element == "$r.p" ? text :
+    text * "%$r.p = bitcast $(llvm_pointer(1, T)) %$element to $(llvm_pointer(n, T))\n"
 end
-"A pointer to such, and which of them it is."
-address(pointer, at, n, T) = n == 1 ? (pointer, at + 1) : (vector_pointer(pointer, at, n, T), 1)
-vector_pointer(pointer, at, n, T) =
-    :($(Core.Intrinsics.bitcast)($(Ptr{vector_type(n, T)}),
-        $(pointer_plus(pointer, at * sizeof(T)))))
-# As Base's addition of a pointer and a number, which inference would have to look into each time.
-pointer_plus(pointer, bytes) =
-    bytes == 0 ? pointer :
-    :($(Core.Intrinsics.add_ptr)($(pointer_operand(pointer)), $(UInt(bytes))))
-pointer_operand(pointer) =
-    VERSION < v"1.12-" ? :($(Core.Intrinsics.bitcast)(UInt, $pointer)) : pointer
+# From Julia 1.12 on pointers have no types, and Julia's are pointers to LLVM, no integers.
+const OPAQUE_POINTERS = VERSION >= v"1.12-"
+llvm_pointer(n, T) = OPAQUE_POINTERS ? "ptr" : "$(llvm_name(n, T))*"

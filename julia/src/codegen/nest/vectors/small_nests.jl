@@ -41,10 +41,7 @@ function write_small!(g::Generator, domain, part, stores, reduces)
     best === nothing && return false
     c, parts = VectorCode(g, known, Inf), Part[]
     write_packs!(c, best, part, stores, reduces)
-    code = block(() -> foreach(x -> emit_part!(g, parts, x), c.code), g)
-    kept = Set{Symbol}(x.vector for x in values(c.elements) if x isa Lane)
-    union!(kept, (x for x in values(c.elements) if x isa Symbol))
-    foreach(ex -> emit_code!(g, ex), with_nested_calls(code.args, kept))
+    foreach(x -> emit_part!(g, parts, x), c.code)
     foreach(p -> release!(g.arena, p), parts)
     g.known = KnownMemory(g.code, length(g.code), c.elements)
     true

@@ -15,8 +15,12 @@ function add_pack!(c::VectorCode, terms::PlacedTerms, r::Reduce, x, places)
     k === nothing ? push!(terms, places => x) :
     (terms[k] = places => added!(c, r.type, last(terms[k]), x))
 end
-scalar!(c, T, f, x...; cost = 1.0) =
-    computed!(c, 1, T, Scalar(f, Any[x...], T); cost = cost)
+function scalar!(c, T, f, x...; cost = 1.0)
+    operands, types = Any[x...], DataType[type_of(c, y) for y in x]
+    i = has_instruction(f, types, T) && !isexpanded(f) ? Calculation(f, operands, types) :
+        Scalar(f, operands)
+    computed!(c, 1, T, i; cost = cost)
+end
 function added!(c, T, a, b)
     a isa Pack || b isa Pack || return scalar!(c, T, +, number!(c, a), number!(c, b))
     n = a isa Pack ? a.width : b.width
