@@ -42,9 +42,9 @@ end
 
 # ---- writing
 
-"Writes the loops; `from` and `to` bound the first axis."
+"Writes the loops; `from` and `to` bound the first axis of those that are left."
 function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothing, to = nothing,
-    variables = Any[])
+    variables = Any[], chunk = WHOLE)
     isempty(domain) && return write_point!(g, with_branches(parts[1]), stores, reduces, variables)
     length(variables) == length(domain) - 1 &&
         return write_row!(g, parts, stores, reduces, variables, from, to)
@@ -52,8 +52,12 @@ function write_loops!(g::Generator, domain, parts, stores, reduces; from = nothi
         is_crossed(domain, parts[1], stores) &&
         return write_tiles!(g, domain, parts, stores, reduces, something(from, 0),
             something(to, domain[end-1]), variables)
-    counted_loop!(g, something(to, domain[length(variables)+1]); from = something(from, 0)) do i
-        write_loops!(g, domain, parts, stores, reduces; variables = Any[variables..., i])
+    from, to = something(from, 0), something(to, domain[length(variables)+1])
+    in_sum_blocks!(g, domain, reduces, variables, from, to, chunk) do own, a, b
+        counted_loop!(g, b; from = a) do i
+            write_loops!(g, domain, parts, stores, own; variables = Any[variables..., i],
+                chunk = chunk)
+        end
     end
 end
 
