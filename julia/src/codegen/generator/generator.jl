@@ -21,11 +21,13 @@ mutable struct Generator
     target::Target
     notes::Notes
     loops::Int                          # around that block
+    entry::Vector{Any}                  # what is to be run before the innermost of them
     known::KnownMemory
 end
 Generator(results; target = KernelTarget(), notes = NoNotes()) =
     Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(),
-        !splits_work(target), results, false, target, notes, 0, KnownMemory())
+        !splits_work(target), results, false, target, notes, 0, Any[],
+        KnownMemory())
 
 const WORKSPACE = :workspace
 
@@ -56,9 +58,12 @@ end
 
 "A loop `while condition`, its body written by `f`."
 function loop!(@nospecialize(f), g::Generator, condition; annotations = ())
+    outer, g.entry = g.entry, Any[]
     g.loops += 1
     body = block(f, g)
     g.loops -= 1
+    foreach(ex -> emit_code!(g, ex), g.entry)
+    g.entry = outer
     isempty(annotations) || push!(body.args, Expr(:loopinfo, annotations...))
     emit_code!(g, Expr(:while, condition, body))
 end

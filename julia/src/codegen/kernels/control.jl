@@ -45,9 +45,8 @@ function donated_initial(s::Frame, loop::Equation, a::Atom)
     storage(s, a) : nothing
 end
 
-"After a trip: the results become the carried values."
-function advance_carries!(g::Generator, carries, results)
-    pairs = Tuple{Symbol,Any}[]
+"After a trip: the results become the carried values; what was read of them in advance, too."
+function advance_carries!(g::Generator, carries, results, pairs)
     for (c, y) in zip(carries, results)
         if c.next === nothing
             push!(pairs, (c.now.symbol, y isa Register ? y.symbol : y))
@@ -91,7 +90,7 @@ reads (`slices`); what it gives besides the next carries goes to `places`."""
 function emit_trip!(g::Generator, body::Program, fixed, carries, slices, places;
     plan_ = plan(body))
     targets = Any[isempty(m.type.shape) ? nothing : m for m in places]
-    inputs = vcat(fixed, Storage[c.now for c in carries], slices)
+    inputs, from = vcat(fixed, Storage[c.now for c in carries], slices), length(g.code) + 1
     results = emit_program!(g, body, inputs, vcat(Any[c.next for c in carries], targets);
         plan_ = plan_)
     m = length(carries)
@@ -99,7 +98,9 @@ function emit_trip!(g::Generator, body::Program, fixed, carries, slices, places;
         isempty(place.type.shape) &&
             emit_code!(g, :($(unsafe_store!)($(place.pointer), $(y isa Register ? y.symbol : y))))
     end
-    advance_carries!(g, carries, results[1:m])
+    carried = [c.now.pointer => y.pointer
+               for (c, y) in zip(carries, results) if c.now isa Memory && y isa Memory]
+    advance_carries!(g, carries, results[1:m], keep_in_registers!(g, from, carried))
 end
 
 # A carried value is copied from where it starts.

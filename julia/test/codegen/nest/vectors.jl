@@ -130,6 +130,45 @@ end
     @test vector_instructions(text) > 0 && vector_instructions(nested) > 0
 end
 
+"Whether a loop is entered with vectors read from memory, which its trips do not read again."
+function enters_with_vectors(text)
+    code = JaxprAD.lower(JaxprAD.prepare_native(program(text))).code
+    reads(x) = x isa JaxprAD.VectorStep && x.instruction isa JaxprAD.Reading
+    reads_inside(x) = x isa Expr && any(y -> reads(y) || reads_inside(y), x.args)
+    any(reads, code) || any(reads_inside, filter(x -> x isa Expr && x.head === :while, code))
+end
+
+@testset "carried arrays stay in registers" begin
+    square, x = "f64[3,3]", () -> sample(Float64, [3, 3])
+    step = """%2: $square = mul %1 %0 %3: $square = sqrt %2 %4: $square = mul 0.5:f64 %3
+      %5: $square = add %4 %1 return %5"""
+    @test enters_with_vectors(in_loop(square, square, step))
+    @test agrees(in_loop(square, square, step), Float64, x(), x())
+    # Two that change places, one that stays, and one of which a row is overwritten.
+    exchanged = """(%0: $square, %1: $square, %2: $square, %3: $square) {
+      %4: $square, %5: $square, %6: $square, %7: $square = scan %0 %1 %2 %3 {length=5,
+        reverse=true, consts=0, carry=4, unroll=1,
+        body=(%0: $square, %1: $square, %2: $square, %3: $square) {
+          %4: $square = mul 0.5:f64 %0 %5: $square = add %4 %2 %6: $square = neg %1
+          %7: f64[1,3] = slice %0 {start=[1, 0], limit=[2, 3], strides=[1, 1]}
+          %8: $square = dynamic_update_slice %3 %7 2:i32 0:i32 return %6 %5 %2 %8 }}
+      return %4 %5 %6 %7 }"""
+    @test agrees(exchanged, Float64, x(), x(), x(), x())
+    # A loop whose trips are counted as they come, around another loop, and one of no trip.
+    until(limit) = """(%0: $square, %1: $square) {
+      %2: $square, %3: i32[] = while %1 %0 0:i32 {cond_consts=0, body_consts=1, bound=none,
+        cond=(%0: $square, %1: i32[]) { %2: bool[] = lt %1 $limit:i32 return %2 },
+        body=(%0: $square, %1: $square, %2: i32[]) {
+          %3: $square = scan %0 %1 {length=2, reverse=false, consts=1, carry=1, unroll=1,
+            body=(%0: $square, %1: $square) { $step }}
+          %4: $square = mul 0.5:f64 %3 %5: i32[] = add %2 1:i32 return %4 %5 }}
+      return %2 }"""
+    for limit in (0, 1, 4)
+        @test agrees(until(limit), Float64, x(), x())
+    end
+    @test enters_with_vectors(until(4))
+end
+
 @testset "sums of the lanes of vectors" begin
     # Rows of a square of as many numbers as a vector has, of more, and of fewer.
     for (T, n) in ((Float64, [4, 4]), (Float64, [9, 4]), (Float64, [3, 4]), (Float32, [8, 8]),
