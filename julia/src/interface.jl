@@ -347,6 +347,22 @@ operand must be in memory."""
 reads_elements(op::Primitive, eqn, k) = isfusable(op, eqn)
 
 """
+    writes_views(op, eqn, k) -> Bool
+
+Whether `emit_step!` writes result `k` where it is wanted though that is a part of an array, whose
+rows lie apart."""
+writes_views(op::Primitive, eqn, k) = false
+
+"""
+    with_items(op, eqn, n, m) -> attributes
+
+The attributes of the equation for m independent items in place of n, or nothing where the results
+of an item are not computed from that item's operands alone. An array of items has one axis of size
+n, the items'. By default for primitives that are pointwise. Called by `narrowed`."""
+with_items(op::Primitive, eqn, n, m) =
+    ispointwise(op) && isfusable(op, eqn) ? eqn.attrs : nothing
+
+"""
 What computing one element costs beside its operands' elements, an addition being 1
 (`costs.jl` has the limits)."""
 cost(op::Primitive, eqn) = 0

@@ -119,6 +119,15 @@ What a vector of a function is taken to cost, in additions of vectors: some twen
 the way by memory. Chosen, not measured."""
 const FUNCTION_COST = 30.0
 
+# ---- blocks of items (codegen/kernels/item_blocks.jl)
+
+"Items times trips times equations from which on a loop's items are cut into blocks."
+const WORTH_BLOCKS = 2_000_000
+"""
+Bytes of what a block's trip passes: half of the nearest cache (of 2 to 96 KiB for Lorenz's equation
+with 10 000 items: measured)."""
+const BLOCK_BYTES = 1 << 14
+
 # ---- threads (codegen/nest/parallel.jl, kernels/)
 
 """

@@ -106,6 +106,8 @@ const VarSet = Base.IdSet{Var}
 isscalar(a::Atom) = isempty(shape(a))
 "The sizes of an array without symbolic dimensions."
 sizes(a::Atom) = Int[Int(d) for d in shape(a)]
+"The distances in row-major memory of neighbours along each axis."
+row_strides(sizes) = Int[prod(sizes[k+1:end]) for k in eachindex(sizes)]
 bytes(type::TensorType) = Int(size_of(type.shape)) * sizeof(type.dtype)
 
 isvalue(a, number) = a isa Literal && a.value == number

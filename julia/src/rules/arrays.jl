@@ -4,9 +4,6 @@
 julia_size(type::TensorType) = Tuple(reverse(Int.(type.shape)))
 uninitialized(type::TensorType) = Array{type.dtype}(undef, julia_size(type))
 
-"Distances in memory between neighbours along each axis."
-row_strides(sizes) = Int[prod(sizes[k+1:end]) for k in eachindex(sizes)]
-
 "The sums of cₖ · strideₖ for all coordinates 0 ≤ cₖ < sizeₖ, in row-major order."
 function offsets(sizes, strides)
     all = [0]

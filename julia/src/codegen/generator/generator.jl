@@ -18,6 +18,7 @@ mutable struct Generator
     threaded::Bool                      # whether that block runs on several threads
     results::Int                        # of the kernel; the workspace comes after them
     canfail::Bool                       # whether the kernel has a status
+    workspace::Symbol                   # the pointer to it
     target::Target
     notes::Notes
     loops::Int                          # around that block
@@ -26,7 +27,7 @@ mutable struct Generator
 end
 Generator(results; target = KernelTarget(), notes = NoNotes()) =
     Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(),
-        !splits_work(target), results, false, target, notes, 0, Any[],
+        !splits_work(target), results, false, WORKSPACE, target, notes, 0, Any[],
         KnownMemory())
 
 const WORKSPACE = :workspace
@@ -83,7 +84,7 @@ function pointer_at!(g::Generator, T::DataType, part::Part)
     local!(g, Ptr{T}, workspace_pointer(g.target, g, T, first(part)))
 end
 workspace_pointer(::Target, g::Generator, ::Type{T}, offset::Int) where {T} =
-    :($(as_pointer)($T, $WORKSPACE, $offset))
+    :($(as_pointer)($T, $(g.workspace), $offset))
 as_pointer(::Type{T}, base::Ptr{UInt8}, offset::Int) where {T} = convert(Ptr{T}, base + offset)
 
 # XLA_FFI_Buffer: struct_size, extension, dtype, then the data.

@@ -3,8 +3,9 @@
 "Memory for one slice of an array along its first axis; `at` is the slice's number, an expression."
 function slice_memory!(g::Generator, m::Memory, at)
     type = TensorType(m.type.dtype, m.type.shape[2:end])
-    pointer = local!(g, Ptr{type.dtype}, :($(m.pointer) + $at * $(bytes(type))))
-    Memory(pointer, type, m.owned)
+    apart = m.strides[1] * sizeof(type.dtype)
+    pointer = local!(g, Ptr{type.dtype}, :($(m.pointer) + $at * $apart))
+    Memory(pointer, type, m.owned, m.strides[2:end])
 end
 
 """
@@ -80,8 +81,7 @@ end
 "What a nested Program may read but not overwrite."
 shared(s::Frame, l::Literal) = Register(local!(s.generator, typeof(l.value), l.value))
 function shared(s::Frame, v::Var)
-    x = storage(s, v)
-    x isa Memory ? Memory(x.pointer, x.type, false) : x
+    unowned(storage(s, v))
 end
 
 """
@@ -108,6 +108,11 @@ reads_elements(::Scan, e, k) = e[:consts] < k <= e[:consts] + e[:carry]
 reads_elements(::While, e, k) = k > e[:cond_consts] + e[:body_consts]
 
 function emit_step!(::Scan, s::Frame, e)
+    blocks = item_blocks(s.generator, e)
+    blocks === nothing ? emit_scan!(s, e) : emit_blocks!(s, e, blocks)
+end
+writes_views(::Scan, e, k) = k > e[:carry]
+function emit_scan!(s::Frame, e)
     g, n, body = s.generator, e[:length], e[:body]
     consts, carry, xs = operand_parts(e.attrs, e.inputs)
     kept, stacks = result_parts(e.attrs, e.outputs)
@@ -132,7 +137,7 @@ function emit_step!(::Scan, s::Frame, e)
 end
 
 function slice!(g::Generator, m::Memory, t)
-    part = slice_memory!(g, Memory(m.pointer, m.type, false), t)
+    part = slice_memory!(g, unowned(m), t)
     isempty(part.type.shape) ?
     Register(local!(g, part.type.dtype, :($(unsafe_load)($(part.pointer))))) : part
 end
@@ -159,8 +164,6 @@ function emit_step!(::While, s::Frame, e)
     end
     foreach((v, c) -> finish_carry!(s, v, c), e.outputs, carries)
 end
-unowned(m::Memory) = Memory(m.pointer, m.type, false)
-unowned(r::Register) = r
 
 function emit_step!(::Cond, s::Frame, e)
     g, branches = s.generator, e[:branches]

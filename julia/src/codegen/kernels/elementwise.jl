@@ -1,7 +1,9 @@
 # Elementwise primitives.
 
-isfusable(op::Elementwise, eqn) = true
-ispointwise(op::Elementwise) = true
+isfusable(op::Union{Elementwise,MultiplyAdd}, eqn) = true
+ispointwise(op::Union{Elementwise,MultiplyAdd}) = true
+element(::MultiplyAdd, n::Nest, eqn, slot, index) =
+    apply!(n, muladd, dtype(eqn.outputs[1]), (pointwise(n, a, index) for a in eqn.inputs)...)
 function element(op::Elementwise, n::Nest, eqn, slot, index)
     operands = Any[pointwise(n, a, index) for a in eqn.inputs]
     f, T = kernel(op, eqn.attrs), dtype(eqn.outputs[1])

@@ -123,9 +123,11 @@ function virtual!(s::Frame, op::Symbol, x::Atom; attrs...)
 end
 
 reads_elements(::Concatenate, eqn, k) = true
+writes_views(::Concatenate, eqn, k) = true
 function emit_step!(::Concatenate, s::Frame, e)
     v, at = e.outputs[1], 0
-    m, stride = memory!(s, v), row_strides(sizes(v))
+    m = memory!(s, v)
+    stride = m.strides
     for x in e.inputs
         emit_nest!(s, sizes(x),
             [Store(x, m.pointer, dtype(v), Affine(stride, at * stride[e[:dim]+1], []))], Reduce[])

@@ -14,7 +14,7 @@ function with_calls(code::Vector{Any}, types)
     close!() = isempty(steps) || (append!(out, run_calls(steps, uses, types)); empty!(steps))
     for x in code
         x isa VectorStep && (push!(steps, x); continue)
-        # what a pointer is set to depends on nothing
+        # what a pointer to the workspace is set to depends on nothing of the loop
         is_workspace_pointer(x) || close!()
         push!(out, with_calls(x, types))
     end
@@ -23,7 +23,7 @@ function with_calls(code::Vector{Any}, types)
 end
 is_workspace_pointer(x) =
     x isa Expr && x.head === :(=) && x.args[2] isa Expr && x.args[2].head === :call &&
-    x.args[2].args[1] === as_pointer && x.args[2].args[3] === WORKSPACE
+    x.args[2].args[1] === as_pointer && x.args[2].args[4] isa Int
 
 count_uses!(uses, x) = nothing
 count_uses!(uses, v::Symbol) = uses[v] = get(uses, v, 0) + 1

@@ -35,6 +35,11 @@ function lean_binary(f, x, ::Type{Int})
     g === nothing ? plain_call(f, x) : (Expr(:call, g, x...), Int)
 end
 
+function lean_call(::typeof(muladd), x, T)
+    T[1] in (Float32, Float64) && all(==(T[1]), T) || return plain_call(muladd, x)
+    Expr(:call, Core.Intrinsics.muladd_float, x...), T[1]
+end
+
 pointer_target(::Type{Ptr{T}}) where {T} = T
 pointer_target(::Any) = nothing
 function lean_call(::typeof(unsafe_load), x, T)

@@ -42,12 +42,22 @@ function claim_targets!(s::Frame, p::Program, producer, targets)
         end
         haskey(producer, v) && !haskey(s.targets, v) && size_of(shape(v)) == size_of(shape(a)) ||
             continue
+        if !isrowmajor(m)
+            writes_views(s.plan, v) && aval(v) == m.type && (s.targets[v] = m)
+            continue
+        end
         while v !== nothing && haskey(producer, v) && !haskey(s.targets, v)
             s.targets[v] = Memory(m.pointer, aval(v), true)
             v = overwritten(s.plan, v)
         end
     end
 end
+
+"Whether the variable is computed by what can write a view of a part of an array."
+writes_views(plan::Plan, v::Var) =
+    (e = plan.producer[v]; writes_views(e.op, e, findfirst(u -> u === v, e.outputs))) ||
+    any(stage -> stage isa NestStage &&
+            any(root -> root[1] === v && !isreduction(root[2]), stage.roots), plan.stages)
 
 function result!(s::Frame, a::Atom, target)
     isscalar(a) && return a isa Literal ? a.value : storage(s, a)
@@ -94,7 +104,7 @@ function emit_stage!(s::Frame, stage::NestStage)
     end
 end
 
-whole_store(m::Memory, v::Atom) = Store(v, m.pointer, m.type.dtype, memory_order(sizes(v)))
+whole_store(m::Memory, v::Atom) = Store(v, m.pointer, m.type.dtype, Affine(m.strides, 0, []))
 "The position in row-major memory of a point of a domain of these sizes."
 memory_order(n::Vector{Int}) = Affine(row_strides(n), 0, [])
 
@@ -133,8 +143,7 @@ end
 
 "Writes an atom's elements to memory, in row-major order."
 function copy_elements!(s::Frame, to::Memory, a::Atom)
-    n = sizes(a)
-    emit_nest!(s, n, [Store(a, to.pointer, to.type.dtype, memory_order(n))], Reduce[])
+    emit_nest!(s, sizes(a), [whole_store(to, a)], Reduce[])
 end
 
 function emit_stage!(s::Frame, stage::OwnStage)

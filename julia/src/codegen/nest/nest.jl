@@ -52,7 +52,7 @@ end
 element(s::Register, n::Nest, v, index) = s.symbol
 function element(s::Memory, n::Nest, v, index)
     haskey(n.roots, v) && index == identity_index(n) && return computed(n, v, n.roots[v], index)
-    load!(n, s.pointer, linear(index, row_strides(Int.(aval(v).shape)), rank(n)), dtype(v))
+    load!(n, s.pointer, linear(index, s.strides, rank(n)), dtype(v))
 end
 element(s::Virtual, n::Nest, v, index) = computed(n, v, s.equation, index)
 

@@ -51,3 +51,20 @@ function threaded_block(f, g::Generator)
         g.threaded = false
     end
 end
+
+"""
+What `f(chunk)` writes, on several threads, for each of the chunks. Whatever of the workspace it
+takes, each chunk has for itself."""
+function on_threads!(f, g::Generator, chunks)
+    chunk, arena, workspace = fresh_symbol!(g, Int), g.arena, g.workspace
+    g.arena = Arena(reuses = arena.reuses)
+    g.workspace = fresh_symbol!(g, Ptr{UInt8})
+    body = threaded_block(() -> f(chunk), g)
+    mine, bytes = g.workspace, g.arena.peak
+    g.arena, g.workspace = arena, workspace
+    part = allocate!(arena, chunks * bytes)
+    pushfirst!(body.args,
+        :($mine = $(as_pointer)($UInt8, $workspace, $(first(part))) + $chunk * $bytes))
+    emit_code!(g, Parallel(chunk, chunks, body))
+    release!(arena, part)
+end

@@ -95,7 +95,7 @@ const VECTOR_INSTRUCTIONS = Dict{Tuple{Any,Int},String}((+, 2) => "fadd", (-, 1)
     (==, 2) => "fcmp oeq", (!=, 2) => "fcmp une", (<, 2) => "fcmp olt", (<=, 2) => "fcmp ole",
     (>, 2) => "fcmp ogt", (>=, 2) => "fcmp oge")
 const VECTOR_INTRINSICS = IdDict{Any,String}(NumberMath.sqrt => "sqrt", absolute => "fabs",
-    fma => "fma")
+    fma => "fma", muladd => "fmuladd")
 
 "Whether there are instructions for f of numbers of these types, with results of type T."
 function has_instruction(@nospecialize(f), types, T)
