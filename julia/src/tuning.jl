@@ -82,8 +82,10 @@ const TILE = 32
 Rows longer than `LONG_ROW` are cut into `ROW_BLOCK`s: sums lose less to rounding, and what is
 checked before it is computed is still in the nearest cache (2048 numbers are 8 or 16 KiB)."""
 const LONG_ROW, ROW_BLOCK = 4096, 2048
-"Terms that a sum over rows adds one after the other. Chosen: more cost accuracy, fewer time."
-const SUM_BLOCK = 128
+"""
+Terms that a sum over rows adds one after the other: of 128 rows, errors are those of XLA with 32,
+and more than twice as large with 128 (measured)."""
+const SUM_BLOCK = 32
 """
 Bytes of a row that LLVM's loops pass at a time at most: four vectors of AVX-512. What is left of a
 row they pass one by one."""

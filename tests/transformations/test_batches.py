@@ -125,3 +125,42 @@ def test_numbers_of_records_are_apart_in_vectors_of_items(n, execute, shape, x64
     of = jax.vmap(jax.grad(pb.bridge(lorenz, execute=execute)), (0, 1, 0))
     forward, _ = programs_in(jax.make_jaxpr(of)(*items(n)).jaxpr)
     assert shape in [t.shape for t in forward.output_types]
+
+
+# Loops over so many items run block by block, which threads share.
+_PARTICLES = 3001
+
+
+def pendulums(angles, speeds, length, trips=120):
+    """Pendulums (angle and speed of each, a length for all) -> the mean energy along the path of each."""
+
+    def trip(state, t):
+        angle, speed = state
+        speed = speed - 0.01 * jnp.sin(angle) / length * (1 + 0.1 * t / trips)
+        angle = angle + 0.01 * speed
+        return (angle, speed), 0.5 * speed**2 - jnp.cos(angle) / length
+
+    (angle, speed), energies = lax.scan(trip, (angles, speeds), jnp.arange(trips))
+    return energies.mean(0), angle, speed
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_blocks_of_items_on_threads(dtype, x64):
+    g = pb.bridge(pendulums, execute="julia")
+    random = np.random.default_rng(3)
+    angles, speeds = (random.normal(size=_PARTICLES).astype(dtype) for _ in range(2))
+    length, tolerance = jnp.asarray(1.3, dtype), 1e-12 if dtype == "float64" else 1e-4
+
+    def loss(f):
+        return lambda *args: sum(jnp.sum(r * r) for r in f(*args))
+
+    def derivatives(f):
+        whole = jax.value_and_grad(loss(f), (0, 1, 2))(angles, speeds, length)
+        in_axes = (0, 0, None)
+        apart = jax.vmap(jax.grad(loss(f), (0, 1, 2)), in_axes)(angles, speeds, length)
+        return whole, apart
+
+    wanted = jax.jit(lambda: derivatives(pendulums))()
+    for _ in range(3):  # threads take the blocks in another order each time
+        assert_agree(jax.jit(lambda: derivatives(g))(), wanted, "value", tolerance)
+    assert_agree(jax.jit(g)(angles, speeds, length), pendulums(angles, speeds, length), "value", tolerance)

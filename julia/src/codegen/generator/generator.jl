@@ -63,10 +63,11 @@ function loop!(@nospecialize(f), g::Generator, condition; annotations = ())
     g.loops += 1
     body = block(f, g)
     g.loops -= 1
-    foreach(ex -> emit_code!(g, ex), g.entry)
-    g.entry = outer
+    entry, g.entry = g.entry, outer
     isempty(annotations) || push!(body.args, Expr(:loopinfo, annotations...))
-    emit_code!(g, Expr(:while, condition, body))
+    loop = Expr(:while, condition, body)
+    # one statement: vectors do not go from function to function
+    emit_code!(g, isempty(entry) ? loop : Expr(:block, entry..., loop))
 end
 
 "`f(i)` writes the body of a loop with i from `from` to n - 1, or backwards."

@@ -134,8 +134,10 @@ end
 function enters_with_vectors(text)
     code = JaxprAD.lower(JaxprAD.prepare_native(program(text))).code
     reads(x) = x isa JaxprAD.VectorStep && x.instruction isa JaxprAD.Reading
-    reads_inside(x) = x isa Expr && any(y -> reads(y) || reads_inside(y), x.args)
-    any(reads, code) || any(reads_inside, filter(x -> x isa Expr && x.head === :while, code))
+    isloop(x) = x isa Expr && x.head === :while
+    enters(x) = x isa Expr && (x.head === :block && reads(x.args[1]) && isloop(x.args[end]) ||
+                 any(enters, x.args))
+    any(enters, code)
 end
 
 @testset "carried arrays stay in registers" begin
@@ -167,6 +169,22 @@ end
         @test agrees(until(limit), Float64, x(), x())
     end
     @test enters_with_vectors(until(4))
+end
+
+@testset "code cut into functions beside such a loop, $extra numbers before it" for extra in 0:7
+    # What is between functions is in slots, in which vectors have no room.
+    square, n = "f64[3,3]", JaxprAD.LONGEST_FUNCTION - 8 + extra
+    numbers = join(("%$(k + 1): f64[] = sin %$k" for k in 1:n), " ")
+    text = """(%0: $square, %1: f64[]) { $numbers
+      %$(n + 2): $square = mul %0 %$(n + 1)
+      %$(n + 3): $square = scan %$(n + 2) %0 {length=3, reverse=false, consts=1, carry=1, unroll=1,
+        body=(%0: $square, %1: $square) {
+          %2: $square = mul %1 %0 %3: $square = sqrt %2 %4: $square = mul 0.5:f64 %3
+          %5: $square = add %4 %1 return %5 }}
+      return %$(n + 3) }"""
+    @test enters_with_vectors(text)
+    @test length(JaxprAD.kernel_code(program(text))[1]) > 1
+    @test agrees(text, Float64, sample(Float64, [3, 3]), fill(0.3))
 end
 
 @testset "sums of the lanes of vectors" begin
