@@ -18,6 +18,8 @@ function item_blocks(g::Generator, e::Equation)
     carried = operand_parts(e.attrs, e[:body].inputs)[2]
     for n in sort!(unique(Int[d for v in carried for d in shape(v)]); rev = true)
         n * e[:length] * length(e[:body].equations) >= WORTH_BLOCKS || return nothing
+        # an array that all items share would be carried in the same memory by all threads
+        all(v -> isscalar(v) || item_axis(v, n) !== nothing, carried) || continue
         size = block_size(n, carried, e[:body])
         n >= 2size && narrowed(e[:body], n, size) !== nothing && return ItemBlocks(n, size)
     end
@@ -41,8 +43,7 @@ function item_axis(v::Atom, n)
     length(axes) == 1 ? axes[1] : nothing
 end
 
-"""
-The Program for m items in place of n, or nothing where items depend on each other."""
+"The Program for m items in place of n, or nothing where items depend on each other."
 function narrowed(p::Program, n, m)
     vars = IdDict{Var,Var}()
     for v in Iterators.flatten((p.inputs, (u for e in p.equations for u in e.outputs)))
@@ -66,8 +67,9 @@ keeps_items(e, n) =
     all(v -> item_axis(v, n) !== nothing, e.outputs)
 
 # ---- what primitives do to the axis of the items
+
 with_items(::Union{Permute,Squeeze}, e, n, m) = e.attrs
-with_items(::Union{BroadcastInDim,Iota}, e, n, m) = with_sizes(e, :shape, n, m)
+with_items(::BroadcastInDim, e, n, m) = with_sizes(e, :shape, n, m)
 with_items(::Iota, e, n, m) = e[:shape][e[:dim]+1] == n ? nothing : with_sizes(e, :shape, n, m)
 with_items(op::Reshape, e, n, m) =
     isfusable(op, e) ? with_sizes(e, :shape, n, m) : nothing

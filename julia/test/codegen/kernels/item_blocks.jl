@@ -67,6 +67,15 @@ end
     end
 end
 
+@testset "an array that all items share is carried" begin
+    text = looped(3000, 400, (["f64[3000]", "f64[3]"], ["f64[3000]", "f64[3]"]),
+        """(%0: f64[3000], %1: f64[3]) { %2: f64[3] = mul %1 0.99:f64
+          %3: f64[] = reduce_sum %2 {axes=[0]} %4: f64[3000] = mul %3 %0 %5: f64[3000] = sin %4
+          return %5 %2 }"""; consts = 0, carry = 2)
+    @test !isblocked(text)
+    @test agrees(text)
+end
+
 @testset "a derivative in reverse of many items" begin
     n = 4000
     text = looped(n, 120, (["f64[$n]", "f64[$n,3]", "f64[$n]"], ["f64[$n]", "f64[120,$n]"]),
