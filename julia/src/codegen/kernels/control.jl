@@ -80,9 +80,7 @@ end
 
 "What a nested Program may read but not overwrite."
 shared(s::Frame, l::Literal) = Register(local!(s.generator, typeof(l.value), l.value))
-function shared(s::Frame, v::Var)
-    unowned(storage(s, v))
-end
+shared(s::Frame, v::Var) = unowned(storage(s, v))
 
 """
 Writes a loop's body for one trip: its inputs are what is `fixed`, the carries and what the trip

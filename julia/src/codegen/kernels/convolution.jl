@@ -115,8 +115,7 @@ function convolve!(p::TilePlan, s::Frame, m::Memory, from, weights, l)
     last_ = p.inner isa Routines.FeaturesInner ? l.batch[1] : l.made[1]
     in_chunks(s, l, parts(p.inner, l), p.room * sizeof(T)) do area, k, chunks
         copy = local!(s.generator, Ptr{T}, :(convert($(Ptr{T}), $area)))
-        start, stop = (local!(s.generator, Int, :($(÷)($(*)($last_, $i), $chunks)))
-         for i in (k, :($k + 1)))
+        start, stop = chunk_bounds!(s.generator, last_, k, chunks)
         call!(s, Routines.convolve_by_tiles!, p.inner, m.pointer, copy, from, weights, l, p.block,
             start, stop)
     end
@@ -187,7 +186,7 @@ function convolve!(p::Routines.ImagePlan, s::Frame, m::Memory, from, weights, l)
     n = p.taken * p.block * prod(Int[a.places for a in l.space[2:end]])
     in_chunks(s, l, batch, Routines.FORTRAN_ARGUMENTS + n * sizeof(T)) do area, k, chunks
         matrix = local!(g, Ptr{T}, :(convert($(Ptr{T}), $area + $(Routines.FORTRAN_ARGUMENTS))))
-        start, stop = (local!(g, Int, :($(÷)($(*)($batch, $i), $chunks))) for i in (k, :($k + 1)))
+        start, stop = chunk_bounds!(g, batch, k, chunks)
         gemm = :($(Routines.Lapack)($(gemm_pointer(T)), $area))
         call!(s, Routines.convolve_by_products!, gemm, matrix, m.pointer, from, weights, l, p,
             start, stop)

@@ -97,7 +97,7 @@ at_item_axis(e, n, list, m) =
 
 # ---- code
 
-"Writes a scan block by block; the blocks are shared by threads if there is work for them."
+"Writes a scan block by block; threads share the blocks."
 function emit_blocks!(s::Frame, e::Equation, b::ItemBlocks)
     g, blocks = s.generator, b.items ÷ b.size
     foreach(a -> isscalar(a) || materialize!(s, a), e.inputs)
@@ -105,8 +105,7 @@ function emit_blocks!(s::Frame, e::Equation, b::ItemBlocks)
     write(first_, count) = emit_block!(s, e, results, b.items, first_, count)
     chunks = min(blocks, most_chunks())
     on_threads!(g, chunks) do chunk
-        from, to = (local!(g, Int, :($(÷)($(*)($blocks, $k), $chunks)))
-         for k in (chunk, :($chunk + 1)))
+        from, to = chunk_bounds!(g, blocks, chunk, chunks)
         counted_loop!(k -> write(:($k * $(b.size)), b.size), g, to; from = from)
     end
     rest = b.items % b.size

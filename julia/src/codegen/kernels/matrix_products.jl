@@ -86,8 +86,7 @@ function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixSt
         body = threaded_block(g) do
             mine = :($scratch + $chunk * $(argument_bytes(kind)))
             batch > 1 && return product!(chunk, 0, m, mine)
-            from, to = (local!(g, Int, :($(÷)($(*)($m, $i), $chunks)))
-             for i in (chunk, :($chunk + 1)))
+            from, to = chunk_bounds!(g, m, chunk, chunks)
             product!(0, from, :($to - $from), mine)
         end
         emit_code!(g, Parallel(chunk, chunks, body))

@@ -20,10 +20,7 @@ function write_parallel!(s::Frame, domain, parts, stores, reduces, chunks)
     areas = IdDict{Reduce,Part}(r => accumulators!(g, r, domain, axes, chunk) for r in split_sums)
     body = threaded_block(g) do
         own = own_accumulators!(g, reduces, areas, domain, axes, chunk)
-        from, to = (
-            local!(g, Int, :($(÷)($(*)($(domain[1]), $(k)), $chunks)))
-            for k in (chunk.index, :($(chunk.index) + 1))
-        )
+        from, to = chunk_bounds!(g, domain[1], chunk.index, chunks)
         write_loops!(g, domain, parts, stores, own; from = from, to = to, chunk = chunk)
         for (r, mine) in zip(reduces, own)
             r.pointer === nothing &&
@@ -41,6 +38,10 @@ function write_parallel!(s::Frame, domain, parts, stores, reduces, chunks)
         release!(g.arena, areas[r])
     end
 end
+
+"Where a chunk of n begins, and where the next one does, as local variables."
+chunk_bounds!(g::Generator, n, chunk, chunks) =
+    Tuple(local!(g, Int, :($(÷)($(*)($n, $k), $chunks))) for k in (chunk, :($chunk + 1)))
 
 "The code that `f` writes, for several threads; within it there is one thread."
 function threaded_block(f, g::Generator)

@@ -2,8 +2,8 @@
 
 using JaxprAD: Generator, item_blocks, narrowed
 
-"A loop over trips whose first carry has `n` items on the axis that `carry` has them."
-looped(n, trips, types, lines; consts = 1, carry = 1, stacks = "", reverse = false) = """
+"A scan of operands and results of these types, as a Program."
+looped(trips, types, lines; consts = 1, carry = 1, reverse = false) = """
   ($(join(("%$(k - 1): $t" for (k, t) in enumerate(types[1])), ", "))) {
     $(join(("%$(length(types[1]) + k - 1): $t" for (k, t) in enumerate(types[2])), ", ")) =
     scan $(join(("%$(k - 1)" for k in eachindex(types[1])), " ")) {length=$trips,
@@ -33,7 +33,7 @@ function rotations(n, trips; first_axis = false, reverse = false)
       %13: f64[$n] = reduce_sum %12 {axes=[$axis]} %14: f64[$n] = mul %13 %4
       %15: f64[$n] = mul %14 %1 %16: f64[$n] = tanh %15 %17: i32[] = add %2 1:i32
       return %17 %12 %16 }"""
-    looped(n, trips,
+    looped(trips,
         (["f64[2]", "f64[$n]", "i32[]", pair, "f64[$trips,$n]"], ["i32[]", pair, "f64[$trips,$n]"]),
         body; consts = 2, carry = 2, reverse = reverse)
 end
@@ -49,7 +49,7 @@ end
 
 @testset "little work, or items that depend on each other" begin
     @test !isblocked(rotations(100, 110))
-    simple(lines; n = 3000) = looped(n, 400, (["f64[$n]", "f64[$n]"], ["f64[$n]"]),
+    simple(lines; n = 3000) = looped(400, (["f64[$n]", "f64[$n]"], ["f64[$n]"]),
         "(%0: f64[$n], %1: f64[$n]) { $lines }")
     one = "%2: f64[3000] = mul %0 %1 %3: f64[3000] = mul 0.5:f64 %2 %4: f64[3000] = add %3 %1"
     @test isblocked(simple("$one return %4"))
@@ -68,7 +68,7 @@ end
 end
 
 @testset "an array that all items share is carried" begin
-    text = looped(3000, 400, (["f64[3000]", "f64[3]"], ["f64[3000]", "f64[3]"]),
+    text = looped(400, (["f64[3000]", "f64[3]"], ["f64[3000]", "f64[3]"]),
         """(%0: f64[3000], %1: f64[3]) { %2: f64[3] = mul %1 0.99:f64
           %3: f64[] = reduce_sum %2 {axes=[0]} %4: f64[3000] = mul %3 %0 %5: f64[3000] = sin %4
           return %5 %2 }"""; consts = 0, carry = 2)
@@ -78,7 +78,7 @@ end
 
 @testset "a derivative in reverse of many items" begin
     n = 4000
-    text = looped(n, 120, (["f64[$n]", "f64[$n,3]", "f64[$n]"], ["f64[$n]", "f64[120,$n]"]),
+    text = looped(120, (["f64[$n]", "f64[$n,3]", "f64[$n]"], ["f64[$n]", "f64[120,$n]"]),
         """(%0: f64[$n], %1: f64[$n,3], %2: f64[$n]) {
           %3: f64[$n] = sin %2 %4: f64[$n] = mul %3 %0 %5: f64[$n] = reduce_sum %1 {axes=[1]}
           %6: f64[$n] = mul %5 0.01:f64 %7: f64[$n] = add %4 %6 %8: f64[$n] = mul 0.9:f64 %7
