@@ -32,6 +32,10 @@ const MOST_CANDIDATES = 256
 
 "The part of a residual up to which what it is computed from is kept in its place. Chosen."
 const SMALL_PART = 1 // 8
+"""
+The part of a residual's bytes up to which what gives it, of any shape, is kept in its place where
+nothing better is: a mask instead of its numbers. Chosen."""
+const SMALLER_DTYPE = 1 // 4
 "Elements from which on a residual is large. Smaller ones (8 KiB of f64) stay in the caches."
 const SMALL_RESIDUAL = 1024
 """
@@ -100,6 +104,10 @@ const SHORT_ROW, SHORT_ROW_OF_EXTREMA, SHORT_ROW_OF_LONG_FUNCTIONS = 4, 8, 16
 "The cost from which on a function of numbers is long for that."
 const LONG_FUNCTION = 8
 """
+Elements from which on a row divides by what is the same for all of it by products with the
+reciprocal. Chosen."""
+const SHORTEST_BY_RECIPROCAL = 16
+"""
 Steps of an argument up to which it is computed twice, to see whether the fast form of a function
 serves. Chosen, not measured."""
 const LONGEST_CHECK = 12
@@ -133,9 +141,9 @@ const BLOCK_BYTES = 1 << 14
 # ---- threads (codegen/nest/parallel.jl, kernels/)
 
 """
-Points times steps from which on a nest is cut into chunks: fewer are done sooner than other threads
-wake up."""
-const WORTH_THREADS = 200_000
+Points times steps from which on a nest is cut into chunks: fewer, of some 10 µs, are done sooner
+than another thread takes its share (measured)."""
+const WORTH_THREADS = 400_000
 "Chunks a thread, since some threads come late."
 const CHUNKS_A_THREAD = 4
 "Bytes that the chunks' own accumulators may take together: with more, the nest is not cut."
@@ -162,10 +170,8 @@ Bytes of a column up to which tiles are faster than BLAS, whose packing so few r
 const THIN_PRODUCT = 512
 "Rows from which on it pays to rearrange the right operand for tiles."
 const REARRANGED_ROWS = 8
-"""
-Bytes of a row of columns that lie together, from which on memory gives them at full speed: a
-product with a vector is cut no finer."""
-const SHORTEST_STRETCH = 2048
+"The same of a matrix with a vector, which waits for memory."
+const LARGE_VECTOR_PRODUCT = 200_000
 """
 Elements of the copy that a convolution by tiles makes of a part of the image: about so many, and
 never more than the second."""

@@ -1,16 +1,19 @@
 """
-    parallel_for(pool, chunks, body, data)
+    parallel_for(pool, chunks, body, data, falling)
 
 Runs the C function `body(k::Int, data::Ptr{Cvoid})::Cvoid` for each `k` in `0:chunks-1`, in any
 order, on the calling thread and on XLA's own pool; returns when all are done. `pool` is what the
-kernel was given. Without a pool (`C_NULL`, or one with a single thread) it is a loop.
+kernel was given. Without a pool (`C_NULL`, or one with a single thread) it is a loop, from the last
+to the first if `falling` is 1, else from the first to the last.
 
 Generated code calls this function directly, as Julia: with arguments of exactly these types that
 compiles to a plain call of native code. `body` is a `@cfunction` pointer made when the kernel is
 compiled. Nothing here touches Julia's heap or throws.
 
 At most as many threads work as XLA's pool has, the caller among them: XLA bounds it by the number
-of cores. More chunks than threads even out unequal ones.
+of cores. More chunks than threads even out unequal ones. The caller begins with the first chunk,
+the others with the last: what a chunk reads is then likely in the cache of the core that had the
+same chunk of the loop before.
 
 **Why it cannot deadlock.** Threads claim chunks from a counter. The caller claims like all others,
 and afterwards waits only for chunks that are claimed, which run already; it never waits for a task
@@ -18,36 +21,38 @@ to start, so it does not matter if every thread of the pool is itself waiting in
 starts late finds nothing to claim. What it looks at is therefore not the caller's but a block of
 its own, which the last to leave frees.
 """
-@noinline parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}) =
-    share_out(pool, chunks, body, data, pool_task_pointer(), gc_safepoint)
+@noinline parallel_for(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid},
+    falling::Int) =
+    share_out(pool, chunks, body, data, falling, pool_task_pointer(), gc_safepoint)
 
 """
 With the pointer to `pool_task`, and what to do while waiting: outside of a Julia process there
 are no safepoints."""
 function share_out(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid},
-    task::Ptr{Cvoid}, safepoint::S) where {S}
+    falling::Int, task::Ptr{Cvoid}, safepoint::S) where {S}
     helpers = chunks > 1 ? min(chunks, pool_size(pool)) - 1 : 0
-    helpers > 0 || return serial_for(chunks, body, data)
+    helpers > 0 || return serial_for(chunks, body, data, falling)
     team = Ptr{Team}(Libc.malloc(sizeof(Team)))
-    team == C_NULL && return serial_for(chunks, body, data)
-    unsafe_store!(team, Team(0, 0, helpers + 1, chunks, body, data))
+    team == C_NULL && return serial_for(chunks, body, data, falling)
+    unsafe_store!(team, Team(0, 0, 0, helpers + 1, chunks, body, data))
     started = schedule(pool, team, helpers, task)
     release!(team, helpers - started)
-    work(team)
+    work_from_front(team)
     await(team, chunks, safepoint)
     release!(team, 1)
     nothing
 end
 
-function serial_for(chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid})
+function serial_for(chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid}, falling::Int)
     for k in 0:chunks-1
-        call_body(body, k, data)
+        call_body(body, falling == 1 ? chunks - 1 - k : k, data)
     end
 end
 
 "What the threads of one `parallel_for` share."
 struct Team
     claimed::Int64
+    taken::Int64        # of the claimed, those by others than the caller
     finished::Int64
     holders::Int64      # the caller, and the tasks that have not ended
     chunks::Int64
@@ -55,15 +60,28 @@ struct Team
     data::Ptr{Cvoid}
 end
 # Where the counters are; computed here, because some versions do not fold `fieldoffset`.
-const CLAIMED, FINISHED, HOLDERS = map(k -> fieldoffset(Team, k), (1, 2, 3))
+const CLAIMED, TAKEN, FINISHED, HOLDERS = map(k -> fieldoffset(Team, k), (1, 2, 3, 4))
 counter(team::Ptr{Team}, offset::UInt) = Ptr{Int64}(team + offset)
 
-function work(team::Ptr{Team})
+# No more are claimed than there are chunks, so that those from the front and those from the back
+# do not meet.
+function work_from_front(team::Ptr{Team})
     t = unsafe_load(team)
-    while (k = fetch_add!(counter(team, CLAIMED), 1)) < t.chunks
-        call_body(t.body, k, t.data)
-        fetch_add!(counter(team, FINISHED), 1)
+    k = 0
+    while fetch_add!(counter(team, CLAIMED), 1) < t.chunks
+        finish(team, t, k)
+        k += 1
     end
+end
+function work_from_back(team::Ptr{Team})
+    t = unsafe_load(team)
+    while fetch_add!(counter(team, CLAIMED), 1) < t.chunks
+        finish(team, t, t.chunks - 1 - fetch_add!(counter(team, TAKEN), 1))
+    end
+end
+function finish(team::Ptr{Team}, t::Team, k::Int)
+    call_body(t.body, k, t.data)
+    fetch_add!(counter(team, FINISHED), 1)
 end
 
 "Waits for the chunks that others have claimed."
@@ -83,7 +101,7 @@ end
 
 "What XLA's pool runs."
 function pool_task(team::Ptr{Team})::Cvoid
-    work(team)
+    work_from_back(team)
     release!(team, 1)
     nothing
 end

@@ -62,10 +62,19 @@ end
 simplify_select_n(eqn, x, definition) =
     all(a -> a === x[2], x[3:end]) && x[2] isa Var ? x[2] : nothing
 
+simplify_max(eqn, x, definition) = without_neutral(typemin, x)
+simplify_min(eqn, x, definition) = without_neutral(typemax, x)
+"The operand that is left where the other one is the least, or the largest, number there is."
+function without_neutral(extreme, x)
+    dtype(x[1]) <: Complex && return nothing
+    k = findfirst(a -> isvalue(a, extreme(dtype(a))), x)
+    k === nothing ? nothing : x[3-k]
+end
+
 "The identities of elementwise primitives, by name."
 const IDENTITIES = Dict{Symbol,Function}(:copy => simplify_copy, :neg => simplify_neg,
     :add => simplify_add, :sub => simplify_sub, :mul => simplify_mul, :div => simplify_div,
-    :select_n => simplify_select_n)
+    :max => simplify_max, :min => simplify_min, :select_n => simplify_select_n)
 
 # ---- movements of whole arrays: identities vanish, chains become one
 

@@ -1,12 +1,14 @@
 # Reductions of each window that slides over an array; the padding is the neutral element. Windows
 # as in windows.jl.
 
-for (type, title, f, neutral) in [(:ReduceWindowSum, :reduce_window_sum, +, zero),
-    (:ReduceWindowMax, :reduce_window_max, max, typemin),
-    (:ReduceWindowMin, :reduce_window_min, min, typemax)]
+for (type, title, f, combining, neutral) in [
+    (:ReduceWindowSum, :reduce_window_sum, +, :add, zero),
+    (:ReduceWindowMax, :reduce_window_max, max, :max, typemin),
+    (:ReduceWindowMin, :reduce_window_min, min, :min, typemax)]
     @eval begin
         @primitive $type $title(window, strides, low, high, base_dilation, window_dilation)
         combiner(::$type) = $f
+        combining(::$type) = $(QuoteNode(combining))
         neutral(::$type, T) = $neutral(T)
     end
 end
@@ -49,6 +51,29 @@ function transpose(::ReduceWindowSum, b, eqn, ȳ, x)
             high = none, base_dilation = none .+ 1, window_dilation = s.dilation)
     ]
 end
+
+# Of a small window natively the elements at its places, one slice each, combined in its order: a
+# nest computes them together with what is around them, along whichever axes lie together.
+function flatten_call!(op::ReduceWindow, b, e, x)
+    issmall(op, e) || return nothing
+    s, number = sliding(e.attrs), sizes(e.outputs[1])
+    y = with_padding(b, op, s, x[1])
+    pieces = map(vec(collect(positions(s)))) do position
+        start = collect(reverse(position)) .* s.dilation
+        emit(b, :slice, y; start = start, limit = start .+ (number .- 1) .* s.strides .+ 1,
+            strides = s.strides)
+    end
+    Atom[foldl((total, piece) -> emit(b, combining(op), total, piece), pieces)]
+end
+"The elements of such a window at most. Chosen."
+const MOST_WRITTEN_OUT = 16
+issmall(op::ReduceWindow, e) =
+    1 < prod(Int.(e[:window])) <= MOST_WRITTEN_OUT && all(>(0), sizes(e.outputs[1])) &&
+    accumulator(dtype(e.outputs[1])) === dtype(e.outputs[1])
+with_padding(b, op, s::Slide, x) =
+    all(iszero, s.low) && all(iszero, s.high) && all(isone, s.base) ? x :
+    emit(b, :pad, x, Literal(neutral(op, dtype(x))); low = s.low, high = s.high,
+        interior = s.base .- 1)
 
 # The tangent of an extremum is that of the element that attains it, the first one of equals (unlike
 # reduce_max, whose equals share).

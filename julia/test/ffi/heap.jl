@@ -60,10 +60,11 @@ end
     @test :mismatch in check_reached(FFI.handle, Tuple{FRAME,DESCRIPTOR})
 end
 @testset "parallel_for" begin
-    check_reached(FFI.parallel_for, Tuple{Ptr{Cvoid},Int,Ptr{Cvoid},Ptr{Cvoid}})
+    check_reached(FFI.parallel_for, Tuple{Ptr{Cvoid},Int,Ptr{Cvoid},Ptr{Cvoid},Int})
     check_reached(FFI.pool_task, Tuple{Ptr{FFI.Team}})
     for safepoint in (FFI.gc_safepoint, FFI.no_safepoint)
-        arguments = Tuple{Ptr{Cvoid},Int,Ptr{Cvoid},Ptr{Cvoid},Ptr{Cvoid},typeof(safepoint)}
+        arguments =
+            Tuple{Ptr{Cvoid},Int,Ptr{Cvoid},Ptr{Cvoid},Int,Ptr{Cvoid},typeof(safepoint)}
         @test :pool_size in check_reached(FFI.share_out, arguments)
         check_reached(FFI.await, Tuple{Ptr{FFI.Team},Int,typeof(safepoint)})
     end

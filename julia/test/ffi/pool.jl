@@ -40,7 +40,7 @@ function visits(chunks, schedule)
                     FFI.FFIAttributes(0, C_NULL, 0, C_NULL, C_NULL, C_NULL), C_NULL)
             )
         GC.@preserve frame parallel_for(Ptr{Cvoid}(Base.unsafe_convert(Ptr{FFICallFrame}, frame)),
-            chunks, BODY, Ptr{Cvoid}(pointer(counts)))
+            chunks, BODY, Ptr{Cvoid}(pointer(counts)), 0)
     end
     counts
 end
@@ -48,8 +48,17 @@ queue() = @cfunction(queued, Ptr{Cvoid}, (Ptr{FFISchedule},))
 
 @testset "each chunk runs once, without a pool" begin
     counts = zeros(Int64, 5)
-    GC.@preserve counts parallel_for(C_NULL, 5, BODY, Ptr{Cvoid}(pointer(counts)))
+    GC.@preserve counts parallel_for(C_NULL, 5, BODY, Ptr{Cvoid}(pointer(counts)), 0)
     @test counts == ones(5)
+end
+const VISITED = Int[]
+visit(k::Int, data::Ptr{Cvoid})::Cvoid = (push!(VISITED, k); nothing)
+@testset "in order where there is one thread" begin
+    for (falling, order) in ((0, 0:4), (1, 4:-1:0))
+        empty!(VISITED)
+        parallel_for(C_NULL, 5, @cfunction(visit, Cvoid, (Int, Ptr{Cvoid})), C_NULL, falling)
+        @test VISITED == order
+    end
 end
 @testset "tasks that come too late, or run in the caller's place, do no harm" begin
     for chunks in (0, 1, 2, 3, 100)

@@ -19,6 +19,19 @@ optimized(text) = typecheck(optimize(program(text)))
     @test isempty(optimized(zeroed).equations)
 end
 
+@testset "extrema with the least number and the largest" begin
+    for (op, number) in (("max", "-inf:f64"), ("min", "inf:f64"))
+        for operands in ("%0 $number", "$number %0")
+            p = optimized("(%0: f64[2]) { %1: f64[2] = $op $operands return %1 }")
+            @test isempty(p.equations)
+        end
+    end
+    kept = optimized("(%0: f64[2]) { %1: f64[2] = max %0 inf:f64 return %1 }")
+    @test length(kept.equations) == 1
+    byte = optimized("(%0: u8[2]) { %1: u8[2] = max %0 0:u8 return %1 }")
+    @test isempty(byte.equations)
+end
+
 @testset "transposes" begin
     product = "%2: f64[2,3,5] = dot_general %0 %1 {lhs_contract=[2], rhs_contract=[2],
       lhs_batch=[0], rhs_batch=[1], dtype=f64, precision=none}"

@@ -80,3 +80,32 @@ end
       %1: f32[64,128] = mul %0 %0 %2: f32[64] = reduce_max %1 {axes=[1]} return %2 }""")))
     @test compared(computed.known) && !compared(computed.linear)
 end
+
+@testset "one residual from another, or several from one" begin
+    product = """%4: f64[40,30] = dot_general %1 %2 {lhs_contract=[1], rhs_contract=[0],
+      lhs_batch=[], rhs_batch=[], dtype=f64, precision=none}"""
+    layers(equations) = linearize(program("""(%0: f64[40,30], %1: f64[40,50], %2: f64[50,30]) {
+      $product $equations return %9 }"""))
+    large(l) = [v for v in l.known.outputs[end-l.residuals+1:end]
+                if !(v in l.known.inputs) && ndims(JaxprAD.aval(v)) == 2]
+    rng = seeded("one from another")
+    x = Any[normal(rng, Float64, s) for s in ([40, 30], [40, 50], [50, 30])]
+    ẋ = Any[like(rng, v) for v in x]
+    tangents(l) = (known = run(l.known, x); run(l.linear, vcat(known[end-l.residuals+1:end], ẋ)))
+    same(a, b) = wellformed(a.known) && wellformed(a.linear) &&
+                 relative_error(tangents(a), tangents(b)) < 1e-14
+    # exp(u) and -2 exp(u): the second follows from the first.
+    first_ = layers("""%5: f64[40,30] = exp %4 %6: f64[40,30] = mul %5 %0
+      %7: f64[40,30] = mul -2.0:f64 %5 %8: f64[40,30] = mul %7 %6 %9: f64[40,30] = sin %8""")
+    # 2 u and u + 1: neither gives the other, u gives both.
+    second = layers("""%5: f64[40,30] = mul 2.0:f64 %4 %6: f64[40,30] = add 1.0:f64 %4
+      %7: f64[40,30] = mul %5 %0 %8: f64[40,30] = mul %6 %0 %9: f64[40,30] = mul %7 %8""")
+    # a comparison as numbers: as one byte each
+    third = layers("""%5: bool[40,30] = gt %4 0.0:f64
+      %6: f64[40,30] = convert_element_type %5 {dtype=f64} %9: f64[40,30] = mul %6 %0""")
+    for (l, before) in ((first_, 2), (second, 2), (third, 1))
+        shorter = JaxprAD.rematerialize(l)
+        @test length(large(l)) >= before && length(large(shorter)) == 1 && same(shorter, l)
+    end
+    @test JaxprAD.dtype(large(JaxprAD.rematerialize(third))[1]) === Bool
+end

@@ -62,5 +62,5 @@ pointer_for(::Val{:routine}, name, library) =
 pointer_for(::Val{:host}, name, library) =
     name == "host_parallel_for" ?
     @cfunction(JaxprAD.parallel_for, Cvoid,
-        (Ptr{Cvoid}, Int, Ptr{Cvoid}, Ptr{Cvoid})) : C_NULL
+        (Ptr{Cvoid}, Int, Ptr{Cvoid}, Ptr{Cvoid}, Int)) : C_NULL
 pointer_for(::Val{:descriptor}, name, library) = C_NULL

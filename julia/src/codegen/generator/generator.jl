@@ -104,9 +104,12 @@ const STATUS, OUT_OF_MEMORY = :status, Cint(1)
 
 """
 A stretch of code run once for each value of `index` in 0 … chunks - 1, in any order and
-on several threads."""
+on several threads. Where there is one thread, from the last to the first if `falling`."""
 struct Parallel
     index::Symbol
     chunks::Int
     body::Expr
+    falling::Bool
 end
+Parallel(index, chunks, body; falling = false) = Parallel(index, chunks, body, falling)
+with_body(p::Parallel, body) = Parallel(p.index, p.chunks, body, p.falling)

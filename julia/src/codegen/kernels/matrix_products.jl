@@ -33,14 +33,12 @@ result_steps(::TransposedTileProduct, m, n) = (1, m)
 # Bytes of each thread for what Fortran takes by reference.
 argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
-# How many parts the rows may be cut into.
-most_parts(::MatrixProduct, a) = a.extents[2]
-most_parts(::VectorProduct, a) =
-    a.steps[3] == 1 ? a.extents[2] :
-    max(1, a.extents[2] * sizeof(a.memory.type.dtype) ÷ SHORTEST_STRETCH)
+# How many parts the rows are cut into, since BLAS rearranges B once a call: no more than threads.
+parts(::MatrixProduct) = Sys.CPU_THREADS
+parts(::VectorProduct) = most_chunks()
 # Multiplications from which on several threads pay; those with a vector wait for memory.
 large(::MatrixProduct) = LARGE_PRODUCT
-large(::VectorProduct) = WORTH_THREADS
+large(::VectorProduct) = LARGE_VECTOR_PRODUCT
 
 function multiply_matrices!(kind::MatrixProduct, s::Frame, e)
     x, y, v = e.inputs[1], e.inputs[2], e.outputs[1]
@@ -68,11 +66,9 @@ end
 
 function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     g, (batch, m, k), n = s.generator, a.extents, b.extents[2]
-    # BLAS rearranges B once a call: no more calls than threads.
-    rows =
-        batch == 1 && !g.threaded && m * n * k >= large(kind) ?
-        min(most_parts(kind, a), Sys.CPU_THREADS) : 1
-    chunks = batch > 1 && !g.threaded && batch * m * n * k >= large(kind) ? batch : rows
+    islarge = !g.threaded && batch * m * n * k >= large(kind)
+    islarge && batch == 1 && adds_rows(kind, a) && return add_parts!(s, c, a, b)
+    chunks = !islarge ? 1 : batch > 1 ? batch : min(m, parts(kind))
     with_elements(s, UInt8, chunks * argument_bytes(kind)) do scratch
         function product!(item, from, count, arguments)
             at(m, place) = :($(m.pointer) + $place * $(sizeof(c.type.dtype)))
@@ -90,6 +86,30 @@ function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixSt
             product!(0, from, :($to - $from), mine)
         end
         emit_code!(g, Parallel(chunk, chunks, body))
+    end
+end
+
+# A product with a vector that adds up rows, eight at a time: each chunk adds up rows of its own.
+# One thread goes from the last row to the first, as `multiply_vector_left!` does, for its reason.
+adds_rows(::MatrixProduct, a) = false
+adds_rows(::VectorProduct, a) = a.steps[3] != 1
+
+function add_parts!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
+    g, T, (_, m, k), apart = s.generator, c.type.dtype, a.extents, a.steps[3]
+    eights = cld(k, 8)
+    chunks = min(eights, most_chunks())
+    with_elements(s, T, chunks * m) do sums
+        chunk = fresh_symbol!(g, Int)
+        body = threaded_block(g) do
+            from, to = (:(8 * $eight) for eight in chunk_bounds!(g, eights, chunk, chunks))
+            at(pointer, place) = :($pointer + $place * $(sizeof(T)))
+            emit_code!(g,
+                :($(Routines.multiply_vector_left!)($(at(sums, :($chunk * $m))),
+                    $(at(a.memory.pointer, :($from * $apart))), $(at(b.memory.pointer, from)),
+                    $(min)($to, $k) - $from, $m, $apart)))
+        end
+        emit_code!(g, Parallel(chunk, chunks, body; falling = true))
+        emit_code!(g, :($(Routines.add_rows_of!)($(c.pointer), $sums, $chunks, $m)))
     end
 end
 

@@ -5,7 +5,7 @@
 assemble_vectors(k::KernelCode) = with(k; code = with_calls(k.code, k.generator.types))
 
 with_calls(x, types) = x
-with_calls(p::Parallel, types) = Parallel(p.index, p.chunks, with_calls(p.body, types))
+with_calls(p::Parallel, types) = with_body(p, with_calls(p.body, types))
 with_calls(ex::Expr, types) = Expr(ex.head, with_calls(ex.args, types)...)
 function with_calls(code::Vector{Any}, types)
     any(x -> x isa VectorStep, code) || return Any[with_calls(x, types) for x in code]

@@ -71,4 +71,4 @@ end
 "The code with intrinsic functions in place of calls."
 select_intrinsics(k::KernelCode) =
     with(k; code = Any[first(lean(ex, k.generator.types)) for ex in k.code])
-lean(p::Parallel, types) = Parallel(p.index, p.chunks, first(lean(p.body, types))), nothing
+lean(p::Parallel, types) = with_body(p, first(lean(p.body, types))), nothing

@@ -96,7 +96,8 @@ function threads_lowered!(definitions, p::Parallel, g, name)
         nothing
     end))
     Expr(:block, (put_slot(v, k, g.types) for (k, v) in enumerate(needs))...,
-        :($(parallel_for)(pool, $(p.chunks), $(FunctionPointer(f)), convert(Ptr{Cvoid}, $CONTEXT))))
+        :($(parallel_for)(pool, $(p.chunks), $(FunctionPointer(f)), convert(Ptr{Cvoid}, $CONTEXT),
+            $(Int(p.falling)))))
 end
 holds_parallel(ex) = ex isa Parallel || (ex isa Expr && any(holds_parallel, ex.args))
 

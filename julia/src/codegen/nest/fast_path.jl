@@ -90,3 +90,29 @@ function write_versions!(f, g::Generator, part::RowPart, checks, variables, from
     emit_code!(g, Expr(:if, :($exceeded === $(Int32(0))), fast, slow))
 end
 exceeds(x, limit) = ifelse(abs(x) <= limit, Int32(0), Int32(1))
+
+# ---- quotients by what is the same along a row
+
+"""
+Writes the code that `f(part)` writes for a row, with products in the place of quotients by numbers
+that are the same for all of the row, where all of these have a reciprocal. XLA does not look: its
+quotients by subnormal numbers are infinite."""
+function by_reciprocals!(f, g::Generator, part::RowPart)
+    made = Set{Symbol}(v for (v, _, _) in part.steps)
+    divides((_, step, T)) =
+        step isa Apply && step.f === quotient && T in (Float32, Float64) &&
+        !(step.operands[2] in made)
+    divisors = unique((st.operands[2], T) for (_, st, T) in filter(divides, part.steps))
+    (isempty(divisors) || length(part.inner) < SHORTEST_BY_RECIPROCAL) && return f(part)
+    reciprocals =
+        Dict((d, T) => local!(g, T, :($(quotient)($(one(T)), $d))) for (d, T) in divisors)
+    multiplied((v, step, T)) =
+        (v, Apply(*, Any[step.operands[1], reciprocals[(step.operands[2], T)]]), T)
+    products = RowPart(part.inner, [divides(s) ? multiplied(s) : s for s in part.steps],
+        part.stores, part.reduces)
+    fast, slow = block(() -> f(products), g), block(() -> f(part), g)
+    exist = foldl((a, b) -> :($a & $b), [:($(isordinary)($r)) for r in values(reciprocals)])
+    emit_code!(g, Expr(:if, exist, fast, slow))
+end
+"Neither infinite nor subnormal, nor NaN."
+isordinary(x::T) where {T} = (abs(x) >= floatmin(T)) & (abs(x) <= floatmax(T))

@@ -47,12 +47,12 @@ moved(f, s::Apply) = s
 
 """
 The axes put in the order in which most of memory is passed in sequence: the last becomes the one
-along which most accesses are contiguous, stores counting more, and before it comes the one along
-which others are, if any."""
+along which most of what is accessed lies together, what is stored counting more, and before it
+comes the one along which the rest does, if any."""
 function in_memory_order(domain, parts, stores, reduces)
     (length(domain) < 2 || length(parts) > 1 || any(p -> p.interior !== nothing, parts)) &&
         return domain, parts, stores, reduces
-    gains = [contiguous_accesses(k, parts, stores, reduces) for k in eachindex(domain)]
+    gains = [contiguous_accesses(k, domain, parts, stores, reduces) for k in eachindex(domain)]
     inner = gains[end] == maximum(gains) ? length(domain) : argmax(gains)
     others = [k for k in eachindex(domain) if k != inner]
     next = any(>(0), gains[others]) ? others[argmax(gains[others])] : others[end]
@@ -67,10 +67,12 @@ function in_memory_order(domain, parts, stores, reduces)
     ]
     domain[permuted], parts, stores, reduces
 end
-contiguous_accesses(k, parts, stores, reduces) =
-    count(a -> a.coefs[k] == 1, (st.at for p in parts for (_, st, _) in p.steps if st isa Load)) +
-    2count(x -> x.at.coefs[k] == 1, stores) +
-    count(r -> r.pointer !== nothing && r.at.coefs[k] == 1, reduces)
+function contiguous_accesses(k, domain, parts, stores, reduces)
+    elements(a::Affine) = a.coefs[k] == 1 ? prod(domain[a.coefs.!=0]) : 0
+    sum(Int[elements(st.at) for p in parts for (_, st, _) in p.steps if st isa Load]) +
+    2sum(Int[elements(x.at) for x in stores]) +
+    sum(Int[elements(r.at) for r in reduces if r.pointer !== nothing])
+end
 
 """
 Whether some accesses are contiguous along the last axis but one: rows are then cut so that both

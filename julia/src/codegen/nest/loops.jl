@@ -111,17 +111,32 @@ function write_sums!(g, parts, stores, reduces, along, checks, variables, from, 
 end
 
 function write_inner!(g, part, stores, reduces, sums, variables, from, to)
-    alone = length(part.inner) == 1
-    body(i) =
-        write_point!(g, alone ? with_branches(part) : part, stores, reduces,
-            Any[variables..., i], sums)
-    alone ? body(local!(g, Int, from)) : row_loop!(body, g, part, sums, variables, from, to)
+    point(part, i) = write_point!(g, part, stores, reduces, Any[variables..., i], sums)
+    length(part.inner) == 1 && return point(with_branches(part), local!(g, Int, from))
+    fixed, varying = along_row(part)
+    write_steps!(g, fixed, variables)
+    by_reciprocals!(g, varying) do chosen
+        row_loop!(i -> point(chosen, i), g, chosen, sums, variables, from, to)
+    end
 end
 
-function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,Symbol}())
-    for (v, step, T) in part.steps
-        emit_code!(g, :($v = $(step_expression(step, T, variables))))
+"""
+The steps that are the same for all of a row, and the part without them. LLVM cannot tell that a
+store to another array does not change what they load."""
+function along_row(part::RowPart)
+    varies = Set{Symbol}()
+    for (v, step, _) in part.steps
+        varies_along_row(step, varies) && push!(varies, v)
     end
+    [s for s in part.steps if !(s[1] in varies)],
+    RowPart(part.inner, [s for s in part.steps if s[1] in varies], part.stores, part.reduces)
+end
+varies_along_row(s::Union{Load,Position}, varies) =
+    s.at.coefs[end] != 0 || any(((d, _),) -> d in varies, s.at.dynamic)
+varies_along_row(s::Apply, varies) = any(x -> x isa Expr || x in varies, s.operands)
+
+function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,Symbol}())
+    write_steps!(g, part.steps, variables)
     for (x, value) in zip(stores, part.stores)
         emit_code!(g, store_expression(x, value, variables))
     end
@@ -139,6 +154,10 @@ function write_point!(g, part, stores, reduces, variables, sums = IdDict{Reduce,
     end
 end
 
+write_steps!(g, steps, variables) =
+    for (v, step, T) in steps
+        emit_code!(g, :($v = $(step_expression(step, T, variables))))
+    end
 step_expression(s::Load, T, variables) =
     :($(unsafe_load)($(s.pointer), $(expression(s.at + 1, variables))))
 step_expression(s::Position, T, variables) = expression(s.at, variables)

@@ -6,12 +6,17 @@ most_chunks() = CHUNKS_A_THREAD * Sys.CPU_THREADS
 function chunk_count(g::Generator, domain, parts, reduces)
     (g.threaded || isempty(domain) || Sys.CPU_THREADS == 1) && return 1
     length(domain) == 1 && length(parts) > 1 && return 1
-    steps = sum(Int[length(p.steps) for p in parts]) + length(reduces)
-    prod(domain) * steps < WORTH_THREADS && return 1
+    additions(domain, parts, reduces) < WORTH_THREADS && return 1
     n = min(domain[1], most_chunks())
     partials = sum(Int[kept_size(r, domain) * sizeof(r.type) for r in reduces if r.reduced[1]])
     n * partials > LARGEST_PARTIALS ? 1 : n
 end
+
+"What a nest takes, in additions: each part of the last axis has steps of its own."
+additions(domain, parts, reduces) =
+    prod(domain[1:end-1]) *
+    sum(Int[length(p.inner) * (additions(p) + length(reduces)) for p in parts])
+additions(part::RowPart) = sum(Int[islong(s) ? FUNCTION_COST : 1 for s in part.steps])
 
 function write_parallel!(s::Frame, domain, parts, stores, reduces, chunks)
     g, axes = s.generator, eachindex(domain)

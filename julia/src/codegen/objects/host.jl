@@ -9,8 +9,8 @@ function host_definitions(table::OutsideTable)
         :(host_task(team::$(Ptr{FFI.Team})) = $(FFI.pool_task)(team)),
         :(
             host_parallel_for(pool::$(Ptr{Cvoid}), chunks::Int, body::$(Ptr{Cvoid}),
-                data::$(Ptr{Cvoid})) =
-                $(FFI.share_out)(pool, chunks, body, data, $task, $(FFI.no_safepoint))
+                data::$(Ptr{Cvoid}), falling::Int) =
+                $(FFI.share_out)(pool, chunks, body, data, falling, $task, $(FFI.no_safepoint))
         ),
         :(
             host_handle(frame::$(Ptr{FFI.FFICallFrame}), descriptor::$(Ptr{FFI.Descriptor})) =

@@ -67,8 +67,9 @@ parallel_call(t::OutsideTable{Loader}, arguments) =
 parallel_call(::OutsideTable{Linker}, arguments) = Expr(:call, FFI.serial_for, arguments[2:end]...)
 
 @inline parallel_for_by_host(f::Ptr{Cvoid}, pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid},
-    data::Ptr{Cvoid}) =
-    @call_address f(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid})::Cvoid
+    data::Ptr{Cvoid}, falling::Int) =
+    @call_address f(pool::Ptr{Cvoid}, chunks::Int, body::Ptr{Cvoid}, data::Ptr{Cvoid},
+        falling::Int)::Cvoid
 
 "What is at an address that generated code has."
 function place_of(p::Ptr, t::OutsideTable)

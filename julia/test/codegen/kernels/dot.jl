@@ -48,7 +48,9 @@ end
         @test product_agrees(T, Dict('b' => 2, 'm' => free, 'n' => 1, 'k' => k), order...)
         @test product_agrees(T, Dict('b' => 2, 'm' => 1, 'n' => free, 'k' => k), order...)
     end
-    for (m, n, k) in ((700, 1, 500), (1, 700, 500)), (left, right) in (("mk", "kn"), ("km", "nk"))
+    for (m, n, k) in ((700, 1, 500), (1, 700, 500), (701, 1, 503)),
+        (left, right) in (("mk", "kn"), ("km", "nk"))
+
         @test product_agrees(Float64, Dict('m' => m, 'n' => n, 'k' => k), left, right)
         @test heap_free(product_text(Float64, Dict('m' => m, 'n' => n, 'k' => k), left, right))
     end

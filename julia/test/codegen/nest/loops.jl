@@ -153,3 +153,18 @@ end
     @test occursin(r"store <\d+ x double>", text) || Base.JLOptions().opt_level < 2
     @test !occursin("scatter", text)
 end
+
+@testset "the loops run along what is largest" begin
+    # A matrix, a number for each of its rows, and the sums of the rows.
+    along(a...) = JaxprAD.Affine(collect(Int, a), 0, [])
+    function order(matrix)
+        loads = [JaxprAD.Load(:x, matrix), JaxprAD.Load(:m, along(1, 0))]
+        rows = JaxprAD.Reduce(JaxprAD.Literal(0.0), JaxprAD.ReduceSum(), Float64, [false, true],
+            :y, along(1, 0), :total)
+        part = JaxprAD.RowPart(0:49, [(Symbol(:v, k), l, Float64) for (k, l) in enumerate(loads)],
+            [], [:v1])
+        first(JaxprAD.in_memory_order([30, 50], [part], JaxprAD.Store[], [rows]))
+    end
+    @test order(along(50, 1)) == [30, 50]
+    @test order(along(1, 30)) == [50, 30]
+end

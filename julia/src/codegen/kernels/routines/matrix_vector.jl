@@ -119,3 +119,15 @@ register(::Ptr{T}) where {T} = Val(REGISTER ÷ sizeof(T))
         nothing
     end
 end
+
+"y[j] = Σ x[i, j] for so many rows that lie one after the other."
+@noinline function add_rows_of!(y::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int) where {T}
+    @vector for j in 0:columns-1
+        put!(y, at(x, j), j)
+    end
+    for i in 1:rows-1
+        @vector for j in 0:columns-1
+            put!(y, at(y, j) + at(x, i * columns + j), j)
+        end
+    end
+end
