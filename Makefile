@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-julia test-python test-oldest demo bench bench-polybench bench-first zoo docs lint clean
+.PHONY: help setup test test-julia test-python test-oldest demo bench bench-polybench bench-choices bench-first zoo docs lint clean
 
 BIN := .venv/bin
 # The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
@@ -25,7 +25,7 @@ JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.txt' -o -name '*.toml' | grep -v Manifest)
 
 help:
-	@echo "make setup | test | demo | bench | bench-polybench | bench-first | zoo | docs | lint | clean"
+	@echo "make setup | test | demo | bench | bench-polybench | bench-choices | bench-first | zoo | docs | lint | clean"
 
 setup: .venv/image.stamp
 
@@ -110,6 +110,10 @@ bench: .venv/image.stamp
 # Other people's programs, in sizes of which JAX needs minutes for some; docs/polybench.md comes from it.
 bench-polybench: .venv/image.stamp
 	$(BIN)/pybridge bench --suite polybench --json benchmarks/results/polybench-$$(date +%F).json --docs
+
+# What execute="auto" chooses, beside what it chooses between; docs/choices.md comes from it.
+bench-choices: .venv/image.stamp
+	$(BIN)/pybridge bench --suite choices --json benchmarks/results/choices-$$(date +%F).json --docs
 
 # From `import jax` to the gradient, in new processes; docs/first_results.md comes from it.
 bench-first: .venv/image.stamp

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pybridge.quantities import MISSING, seconds, size
 
+from .choices import LEAST
 from .claims import claims
 from .report import Line, environment, failures, figure, limit_lines, lines
 from .results import Measured, Results
@@ -66,13 +67,24 @@ is the faster of JAX as it comes and with
 XLA_FLAGS={flag}
 ```
 """
+_CHOICES = """\
+# What execute="auto" chooses
+
+`make bench-choices`, or `pybridge bench --suite choices` in a checkout, measures everything on this page and
+writes it. With `execute="auto"`, the default, a Program runs on CPU as a native kernel of Julia's or as XLA's
+operations. A cost model (`pybridge/ir/cost_model.py`) chooses: it estimates both times from the
+Program's equations, and takes XLA where that is faster by a tenth, or as fast and compiled sooner. Here the
+choice runs beside both; at least {least} of the speed of either is required of it. How it is measured, and
+what the columns are, is said in [benchmarks](benchmarks.md). `pybridge.bridge(f, explain=True)` says what is
+chosen, and why.
+"""
 _SHORTFALLS = Path(__file__).parent / "shortfalls.md"
-_INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH}
+_INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH, "choices": _CHOICES}
 
 
 def page(suite: Suite, results: Results, picture: str) -> str:
     parts = [
-        _INTRODUCTIONS[suite.page].format(flag=FLAG),
+        _INTRODUCTIONS[suite.page].format(flag=FLAG, least=LEAST),
         f"![times as fast]({picture})\n",
         environment(results) + ".\n",
         *(f"{note}\n" for note in results.notes),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from . import polybench, rows
+from . import choices, polybench, rows
 from .case import Case
 
 
@@ -23,6 +23,7 @@ SUITES = {
     for suite in (
         Suite("rows", "benchmarks", rows.CASES),
         Suite("polybench", "polybench", polybench.CASES),
+        Suite("choices", "choices", choices.CASES),
     )
 }
 

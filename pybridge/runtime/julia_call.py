@@ -26,6 +26,7 @@ from ..frontend.adapter.extend import Primitive
 from ..frontend.dimensions import Dimensions
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
+from ..ir.cost_model import reason_for_xla
 from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
@@ -123,7 +124,9 @@ def _against_native(ctx, program: Program, execute: str) -> str | None:
         return "exports hold no native kernels"
     if execute == "auto" and devices.partitions(ctx) > 1:
         return f"XLA splits it over {devices.partitions(ctx)} devices"
-    refusal = native.refusal(program) if execute == "auto" else None
+    if execute != "auto":
+        return None
+    refusal = reason_for_xla(program) or native.refusal(program)
     return None if refusal is None else str(refusal)
 
 

@@ -1,0 +1,79 @@
+"""What `execute="auto"` leaves to XLA, by the estimates of the cost model."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+import pybridge as pb
+from pybridge.ir.cost_model import ONE_LOOP, ROUTINES, reason_for_xla
+
+
+def of(*shape, dtype="float32"):
+    return jax.ShapeDtypeStruct(shape, dtype)
+
+
+def spectrum(x):
+    return jnp.abs(jnp.fft.fft(x))
+
+
+def spectra(x):
+    return lax.scan(lambda total, row: (total + spectrum(row), None), jnp.zeros_like(x[0]), x)[0]
+
+
+def until_small(x):
+    return lax.while_loop(lambda x: x[0, 0].real > 1, lambda x: spectrum(x) / 2, x)
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "reason"),
+    [
+        (lambda x, y: x * y[:, None] - 2, (of(9, 8), of(9)), ONE_LOOP),
+        (lambda x, y: x * y[:, None] - 2, (of(900, 80), of(900)), None),  # large
+        (lambda x, y: (x + y, x - y), (of(9), of(9)), None),  # two loops
+        (lambda x: jnp.sum(x * x), (of(9),), None),
+        (lambda x: jnp.sin(x) * x, (of(9),), None),
+        (spectrum, (of(64, 1000),), ROUTINES),
+        (spectrum, (of(256),), None),  # shorter than XLA's call
+        (spectra, (of(10, 64, 1000),), ROUTINES),
+        (until_small, (of(64, 1000),), None),
+        (lambda x: jnp.cumsum(jnp.sin(spectrum(x)), 1), (of(64, 1000),), None),  # kernels win by more
+        (jnp.matmul, (of(8, 1000), of(1000, 1000)), ROUTINES),
+        (jnp.matmul, (of(8, 100), of(100, 100)), None),
+        (jnp.matmul, (of(1, 2000), of(2000, 2000)), None),
+        (jnp.matmul, (of(512, 512), of(512, 512)), None),
+        (jnp.matmul, (of(500, 8, 100), of(500, 100, 100)), None),
+        (lambda x: jnp.linalg.eigh(x)[0], (of(100, 100),), ROUTINES),
+        (lambda x: jnp.linalg.eigh(x)[0], (of(3, 3),), None),
+    ],
+)
+def test_reason(f, args, reason):
+    assert reason_for_xla(pb.trace(f)(*args)) == reason
+
+
+def test_kernels_have_no_symbolic_dimensions_to_estimate():
+    (n,) = jax.export.symbolic_shape("n")
+    assert reason_for_xla(pb.trace(spectrum)(of(n, 1000))) is None
+
+
+def said_of(f, x, capfd, **options):
+    y = jax.jit(pb.bridge(f, explain=True, **options))(x)
+    assert jnp.allclose(y, f(x), atol=1e-3)
+    return capfd.readouterr().err
+
+
+def test_auto_takes_it_and_says_why(capfd):
+    x = jnp.linspace(0.0, 1.0, 64_000).reshape(64, 1000)
+    assert f"runs as XLA operations: {ROUTINES}" in said_of(spectrum, x, capfd)
+    assert "runs as native kernel pybridge_" in said_of(spectrum, x, capfd, execute="julia")
+
+
+def test_halves_of_a_derivative_are_chosen_apart(capfd):
+    x = jnp.linspace(0.0, 1.0, 9)
+    g = jax.grad(lambda x: pb.bridge(jnp.sin, explain=True)(x).sum())
+    assert jnp.allclose(jax.jit(g)(x), jnp.cos(x))
+    first, second = capfd.readouterr().err.splitlines()
+    assert "runs as native kernel pybridge_" in first
+    assert f"runs as XLA operations: {ONE_LOOP}" in second
