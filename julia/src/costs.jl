@@ -9,6 +9,10 @@ An addition or two: it may be computed wherever it is read, however often, and a
 of a loop, without weighing."""
 const CHEAP = 3
 """
+Twice as much: what follows from one array at this cost is computed by each loop nest that needs it;
+to keep it, too, would be one more array to write and read."""
+const LITTLE = 2CHEAP
+"""
 Cost times readers up to which an element is computed once for each reader, who reads it elsewhere
 than at its own place."""
 const AFFORDABLE = 12

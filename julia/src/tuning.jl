@@ -61,6 +61,11 @@ const WORTH_REORDERING = 1 << 11
 
 # ---- the plan (codegen/plan/)
 
+"""
+Bytes from which on an array leaves the nearest cache between two loop nests: what follows from
+another one at little cost is not kept then."""
+const LEAVES_CACHE = 1 << 15
+
 "Equations computed in one expression: bounds the length of a nest's body. Chosen, not measured."
 const LONGEST_CHAIN = 200
 """

@@ -70,11 +70,13 @@ end
 
 """
 Virtual variables, not cheap, that more than one stage would compute; not what these are computed
-from, which then only one stage needs."""
+from, which then only one stage needs, unless they follow from one array alone at little cost, which
+is then kept for all that follow from it."""
 function shared_by_stages(stages, producer, memory)
     first_user, costs, shared = IdDict{Var,Int}(), IdDict{Var,Int}(), Materialized()
+    follows(v) = v isa Var && isvirtual(memory, producer, v)
     total(v) =
-        v isa Var && isvirtual(memory, producer, v) ?
+        follows(v) ?
         get!(
             () -> min(
                 LARGEST_COST,
@@ -82,11 +84,23 @@ function shared_by_stages(stages, producer, memory)
                 sum(Int[total(a) for a in producer[v].inputs])
             ),
             costs, v) : 0
+    little(v) = bytes(aval(v)) < LEAVES_CACHE ? -1 : LITTLE
+    isdear_here(v) =
+        total(v) > CHEAP &&
+        (total(v) > little(v) || length(large_leaves(v, v, producer, memory)) > 1)
+    # The array from which v follows at a cost of `left`, or v.
+    function origin(v, left)
+        left -= cost(producer[v].op, producer[v])
+        large = unique(a for a in producer[v].inputs if a isa Var &&
+                       !isempty(large_leaves(a, v, producer, memory)))
+        left < 0 || length(large) != 1 || !follows(large[1]) || total(large[1]) <= CHEAP ? v :
+        origin(large[1], left)
+    end
     function visit(v, k)
-        v isa Var && isvirtual(memory, producer, v) && !haskey(shared, v) || return
+        follows(v) && !haskey(shared, v) || return
         user = get(first_user, v, nothing)
-        user === nothing || return user != k && total(v) > CHEAP ?
-               (shared[v] = Reason(:shared); nothing) : nothing
+        user === nothing || return user != k && isdear_here(v) ?
+               (shared[origin(v, little(v))] = Reason(:shared); nothing) : nothing
         first_user[v] = k
         foreach(a -> visit(a, k), producer[v].inputs)
     end
@@ -94,4 +108,18 @@ function shared_by_stages(stages, producer, memory)
         visit(a, k)
     end
     shared
+end
+
+"The arrays in memory, not much smaller than `v`, from which `a` is computed."
+function large_leaves(a::Var, v::Var, producer, memory)
+    found, seen = VarSet(), VarSet()
+    function visit(x)
+        x isa Var && !isscalar(x) && !(x in seen) || return
+        push!(seen, x)
+        isvirtual(memory, producer, x) ? foreach(visit, producer[x].inputs) :
+        2size_of(shape(x)) >= size_of(shape(v)) && push!(found, x)
+        nothing
+    end
+    visit(a)
+    found
 end
