@@ -1,5 +1,7 @@
 # Sums over many rows in native code: as exact as sums by blocks are, not as sums one by one.
 
+r = seeded("sum blocks")
+
 "The relative error of the native sum of positive numbers over the axes, the largest of all sums."
 function error_of_sum(T, n, axes)
     kept = [k for k in eachindex(n) if !(k - 1 in axes)]
@@ -7,19 +9,19 @@ function error_of_sum(T, n, axes)
     y = "$dtype[$(join(n[kept], ","))]"
     text = """(%0: $dtype[$(join(n, ","))]) {
       %1: $y = reduce_sum %0 {axes=[$(join(axes, ", "))]} return %1 }"""
-    p, x = program(text), rand(T, Tuple(reverse(n)))
+    p, x = program(text), rand(r, T, Tuple(reverse(n)))
     sums = JaxprAD.run(JaxprAD.compile(p), p, Any[x])[1]
     wide = sum(big.(x); dims = Tuple(length(n) .- axes))
     maximum(abs.(vec(sums) .- vec(wide)) ./ vec(wide))
 end
 
-# One by one, 40 000 numbers of single precision lose 1e-5 or so.
+# One by one, 40 000 numbers of single precision lose 1e-5 or so, 100 eps.
 @testset "sums over axes $axes of $n, $T" for T in (Float32, Float64),
     (n, axes) in ([40_000, 3] => [0], [50_021, 1] => [0], [40_000, 70] => [0],
         [300, 200, 5] => [0, 1], [300, 5, 200] => [0, 2], [20_000, 2, 3] => [0, 1, 2],
         [257, 3] => [0], [256, 3] => [0], [255, 3] => [0], [2, 30_000, 3] => [1])
 
-    @test error_of_sum(T, n, axes) < 12eps(T)
+    @test error_of_sum(T, n, axes) < 30eps(T)
 end
 
 @testset "beside other results, of a batch of loops and backwards" begin
@@ -28,11 +30,11 @@ end
       %2: f64[40001,3] = broadcast_in_dim %1 {shape=[40001, 3], dims=[1]}
       %3: f64[40001,3] = mul %2 %0 %4: f64[40001,3] = sin %3 %5: f64[3] = reduce_sum %4 {axes=[0]}
       %6: f64[] = reduce_max %4 {axes=[0, 1]} return %4 %5 %6 }"""
-    @test native_agrees(text, rand(3, 40_001), rand(3); tolerance = 1e-11)
+    @test native_agrees(text, rand(r, 3, 40_001), rand(r, 3); tolerance = 1e-11)
     gradient = vjp(program("""(%0: f64[40001,3], %1: f64[3]) {
       %2: f64[40001,3] = broadcast_in_dim %1 {shape=[40001, 3], dims=[1]}
       %3: f64[40001,3] = mul %2 %0 %4: f64[40001,3] = sin %3 return %4 }"""))
-    x = Any[rand(3, 40_001), rand(3), rand(3, 40_001)]
+    x = Any[rand(r, 3, 40_001), rand(r, 3), rand(r, 3, 40_001)]
     y, z = JaxprAD.run(JaxprAD.compile(gradient), gradient, x), JaxprAD.evaluate(gradient, x)
     @test all(isapprox.(y, z; rtol = 1e-11))
 end
