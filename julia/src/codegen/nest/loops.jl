@@ -86,13 +86,16 @@ end
 function write_row!(g, parts, stores, reduces, variables, from, to)
     along = [r for r in reduces if r.reduced[end]]
     checks = length(parts) == 1 && length(parts[1].inner) > 1 ? fast_paths(parts[1]) : FastPath[]
-    row(a, b) = write_sums!(g, parts, stores, reduces, along, checks, variables, a, b)
+    row(own, a, b) = write_sums!(g, parts, stores, own, [r for r in own if r.reduced[end]], checks,
+        variables, a, b)
     (
         (isempty(along) && isempty(checks)) || length(parts) > 1 ||
         length(parts[1].inner) <= LONG_ROW
-    ) && return row(from, to)
-    stepped_loop!(row, g, something(from, 0), something(to, length(parts[1].inner));
-        step = ROW_BLOCK)
+    ) && return row(reduces, from, to)
+    from, to = something(from, 0), something(to, length(parts[1].inner))
+    in_row_sums!(g, reduces, variables, length(parts[1].inner), from, to) do own, a, b
+        stepped_loop!((c, d) -> row(own, c, d), g, a, b; step = ROW_BLOCK)
+    end
 end
 
 function write_sums!(g, parts, stores, reduces, along, checks, variables, from, to)

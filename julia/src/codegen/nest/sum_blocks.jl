@@ -28,6 +28,25 @@ function in_sum_blocks!(f, g::Generator, domain, reduces, variables, from, to, c
     foreach(x -> release!(g.arena, x), values(areas))
 end
 
+"""
+`f(reduces, a, b)` likewise, for positions of a row of n elements that is passed in `ROW_BLOCK`s,
+each of them one term of the row's sums."""
+function in_row_sums!(f, g::Generator, reduces, variables, n, from, to)
+    long = [r for r in reduces if r.reduced[end] && adds_floats(r)]
+    step = SUM_BLOCK * ROW_BLOCK
+    (isempty(long) || n < 2step) && return f(reduces, from, to)
+    stepped_loop!(g, from, to; step = step) do a, b
+        own = map(reduces) do r
+            r in long || return r
+            with(r; pointer = nothing, total = local!(g, r.type, neutral(r.op, r.type)))
+        end
+        f(own, a, b)
+        for (r, mine) in zip(reduces, own)
+            r === mine || combine!(g, r, Any[variables..., 0], mine.total)
+        end
+    end
+end
+
 "How many rows make a block of `SUM_BLOCK` terms."
 function block_rows(domain, reduces, axis)
     between = axis+1:length(domain)-1
@@ -35,9 +54,11 @@ function block_rows(domain, reduces, axis)
     max(1, SUM_BLOCK ÷ foldl(max, Int[terms(r) for r in reduces if r.reduced[axis]]; init = 1))
 end
 is_long_sum(r::Reduce, domain, axis, rows, chunk) =
-    r.op isa ReduceSum && r.type <: Union{AbstractFloat,Complex} && r.reduced[axis] &&
+    adds_floats(r) && r.reduced[axis] &&
     domain[axis] >= 2rows * chunk.count && lies_together(r, domain, axis+1:length(domain)) &&
     chunk.count * kept_size(r, domain, axis+1:length(domain)) * sizeof(r.type) <= LARGEST_PARTIALS
+
+adds_floats(r::Reduce) = r.op isa ReduceSum && r.type <: Union{AbstractFloat,Complex}
 
 # ---- accumulators of a part of a nest, for some of the axes
 

@@ -19,9 +19,15 @@ end
 @testset "sums over axes $axes of $n, $T" for T in (Float32, Float64),
     (n, axes) in ([40_000, 3] => [0], [50_021, 1] => [0], [40_000, 70] => [0],
         [300, 200, 5] => [0, 1], [300, 5, 200] => [0, 2], [20_000, 2, 3] => [0, 1, 2],
-        [257, 3] => [0], [256, 3] => [0], [255, 3] => [0], [2, 30_000, 3] => [1])
+        [1_000_000] => [0], [3, 300_000] => [1], [257, 3] => [0], [256, 3] => [0],
+        [255, 3] => [0], [2, 30_000, 3] => [1])
 
     @test error_of_sum(T, n, axes) < 30eps(T)
+end
+
+@testset "long rows by blocks of blocks" begin
+    # 512 blocks of 2048, one after the other, lose three times as much.
+    @test maximum(error_of_sum(Float32, [4_000_000], [0]) for _ in 1:5) < 3eps(Float32)
 end
 
 @testset "beside other results, of a batch of loops and backwards" begin
