@@ -89,6 +89,7 @@ def _smoothed(x):
 
 
 _PROGRAMS: tuple[tuple[str, str, Callable, Shapes], ...] = (
+    ("short-step", "a step of gradient descent, 10×10", _one_step, ((10, 10), (10,))),
     ("step", "a step of gradient descent, 90×90", _one_step, ((90, 90), (90,))),
     ("sine", "sines of 100 000", jnp.sin, ((100_000,),)),
     ("softmax", "softmax of 100×1000", jax.nn.softmax, ((100, 1000),)),

@@ -42,8 +42,9 @@ _WORTHWHILE = 0.9
 """The part of a kernel's time below which XLA's has to be."""
 _LOOP_IN_XLA = Times(1, 1.5)
 """Factors for what a loop repeats: XLA's operations pass through memory, and copy what they update."""
-_SHORT = 1 << 15
-"""Elements that a Program computes at most to be left to XLA as one loop: threads share larger kernels."""
+_SHORT = 1 << 10
+"""Elements that a Program computes at most to be left to XLA as one loop: with more, XLA calls it by a thread
+pool, which takes longer than a kernel."""
 
 
 @remembered(maxsize=1024)
@@ -97,13 +98,13 @@ def _equation_times(eq: Equation) -> Times:
 
 
 def _product_times(eq: Equation) -> Times:
-    """XLA multiplies a stack of matrices one pair after the other, and is ahead with large thin matrices."""
+    """XLA multiplies stacks of matrices pair by pair, and is ahead in large results of few terms."""
     left, right = map(_shape, eq.inputs)
     contracted, batch = (math.prod(left[k] for k in eq.attrs[n]) for n in ("lhs_contract", "lhs_batch"))
     rows, columns = (math.prod(shape) // max(1, contracted * batch) for shape in (left, right))
     work = batch * rows * columns * contracted
-    thin = batch == 1 and 1 < min(rows, columns, contracted) <= _THIN and work >= _LARGE_PRODUCT
-    times = (_THIN_PRODUCT if thin else _PRODUCT) * (work * _itemsize(eq) / 4)
+    wide = batch == 1 and 1 < contracted <= _FEW_TERMS and work >= _LARGE_PRODUCT
+    times = (_WIDE_PRODUCT if wide else _PRODUCT) * (work * _itemsize(eq) / 4)
     return times if batch == 1 else times + _PAIR * batch
 
 
@@ -154,8 +155,8 @@ _WORK: Mapping[str, Callable[[Equation], float]] = {
 # ---- nanoseconds of a unit of work on numbers of four bytes
 
 _PRODUCT = Times(0.016, 0.016)
-_THIN_PRODUCT = Times(0.04, 0.033)
-_THIN, _LARGE_PRODUCT = 16, 2_000_000
+_WIDE_PRODUCT = Times(0.045, 0.033)
+_FEW_TERMS, _LARGE_PRODUCT = 16, 2_000_000
 _PAIR = Times(10, 400)
 """Of each pair of a stack of matrices."""
 

@@ -40,8 +40,9 @@ def until_small(x):
         (spectra, (of(10, 64, 1000),), ROUTINES),
         (until_small, (of(64, 1000),), None),
         (lambda x: jnp.cumsum(jnp.sin(spectrum(x)), 1), (of(64, 1000),), None),  # kernels win by more
-        (jnp.matmul, (of(8, 1000), of(1000, 1000)), ROUTINES),
-        (jnp.matmul, (of(8, 100), of(100, 100)), None),
+        (jnp.matmul, (of(1000, 10), of(10, 1000)), ROUTINES),
+        (jnp.matmul, (of(100, 10), of(10, 100)), None),
+        (jnp.matmul, (of(8, 1000), of(1000, 1000)), None),
         (jnp.matmul, (of(1, 2000), of(2000, 2000)), None),
         (jnp.matmul, (of(512, 512), of(512, 512)), None),
         (jnp.matmul, (of(500, 8, 100), of(500, 100, 100)), None),
