@@ -164,6 +164,8 @@ products are loops for Enzyme to differentiate."""
 const SMALL_PRODUCT = 8_000
 "Multiplications from which on several threads pay."
 const LARGE_PRODUCT = 2_000_000
+"The same of a matrix with a vector, which waits for memory."
+const LARGE_VECTOR_PRODUCT = 200_000
 """
 The right operand's bytes up to which it stays in a cache (256 KiB) while the rows pass, so that
 nothing is gained from BLAS's packing it. Of a larger one tiles take so much at a time."""
@@ -175,8 +177,6 @@ Bytes of a column up to which tiles are faster than BLAS, whose packing so few r
 const THIN_PRODUCT = 512
 "Rows from which on it pays to rearrange the right operand for tiles."
 const REARRANGED_ROWS = 8
-"The same of a matrix with a vector, which waits for memory."
-const LARGE_VECTOR_PRODUCT = 200_000
 """
 Elements of the copy that a convolution by tiles makes of a part of the image: about so many, and
 never more than the second."""

@@ -40,8 +40,8 @@ _CALL = Times(1e3, 2e4)
 """Of a call. XLA hands operations that it cannot put into one loop to threads."""
 _WORTHWHILE = 0.9
 """The part of a kernel's time below which XLA's has to be."""
-_LOOP_IN_XLA = Times(1, 1.5)
-"""Factors for what a loop repeats: XLA's operations pass through memory, and copy what they update."""
+_LOOP_IN_XLA = 1.5
+"""A factor for what XLA repeats in a loop: its operations pass through memory, and copy what they update."""
 _SHORT = 1 << 10
 """Elements that a Program computes at most to be left to XLA as one loop: with more, XLA calls it by a thread
 pool, which takes longer than a kernel."""
@@ -88,7 +88,7 @@ def _times(program: Program) -> Times:
 def _equation_times(eq: Equation) -> Times:
     bodies = sum(map(_times, eq.running_bodies), start=Times(0, 0))
     if eq.op == "scan":
-        return Times(bodies.native * _LOOP_IN_XLA.native, bodies.xla * _LOOP_IN_XLA.xla) * eq.attrs["length"]
+        return Times(bodies.native, _LOOP_IN_XLA * bodies.xla) * eq.attrs["length"]
     if bodies != Times(0, 0):
         return bodies
     if eq.op == "dot_general":

@@ -84,12 +84,10 @@ end
 
 "Writes the loop over the last axis, or over its positions from `from` to `to`."
 function write_row!(g, parts, stores, reduces, variables, from, to)
-    along = [r for r in reduces if r.reduced[end]]
     checks = length(parts) == 1 && length(parts[1].inner) > 1 ? fast_paths(parts[1]) : FastPath[]
-    row(own, a, b) = write_sums!(g, parts, stores, own, [r for r in own if r.reduced[end]], checks,
-        variables, a, b)
+    row(own, a, b) = write_sums!(g, parts, stores, own, checks, variables, a, b)
     (
-        (isempty(along) && isempty(checks)) || length(parts) > 1 ||
+        (isempty(checks) && !any(r -> r.reduced[end], reduces)) || length(parts) > 1 ||
         length(parts[1].inner) <= LONG_ROW
     ) && return row(reduces, from, to)
     from, to = something(from, 0), something(to, length(parts[1].inner))
@@ -98,7 +96,8 @@ function write_row!(g, parts, stores, reduces, variables, from, to)
     end
 end
 
-function write_sums!(g, parts, stores, reduces, along, checks, variables, from, to)
+function write_sums!(g, parts, stores, reduces, checks, variables, from, to)
+    along = [r for r in reduces if r.reduced[end]]
     sums = IdDict{Reduce,Symbol}(r => local!(g, lane(r.op, r.type), lane_start(r)) for r in along)
     for part in parts
         first_, stop = something(from, first(part.inner)), something(to, last(part.inner) + 1)

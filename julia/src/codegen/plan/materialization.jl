@@ -112,14 +112,9 @@ end
 
 "The arrays in memory, not much smaller than `v`, from which `a` is computed."
 function large_leaves(a::Var, v::Var, producer, memory)
-    found, seen = VarSet(), VarSet()
-    function visit(x)
-        x isa Var && !isscalar(x) && !(x in seen) || return
-        push!(seen, x)
-        isvirtual(memory, producer, x) ? foreach(visit, producer[x].inputs) :
-        2size_of(shape(x)) >= size_of(shape(v)) && push!(found, x)
-        nothing
+    found = VarSet()
+    each_leaf(Atom[a], producer, memory) do x, _
+        isscalar(x) || 2size_of(shape(x)) < size_of(shape(v)) || push!(found, x)
     end
-    visit(a)
     found
 end
