@@ -11,16 +11,25 @@ const WHOLE = Chunk(0, 1)
 """
 `f(reduces, a, b)` writes the loop over positions a … b - 1 of an axis, within loops over
 `variables`. Where sums have many terms along it, the loop is cut into blocks, with sums of their
-own that are added to the whole at the end of each."""
+own that are added to the whole at the end of each; where they are many, into blocks of blocks."""
 function in_sum_blocks!(f, g::Generator, domain, reduces, variables, from, to, chunk)
     axis = length(variables) + 1
-    rows, inner = block_rows(domain, reduces, axis), axis+1:length(domain)
+    rows = block_rows(domain, reduces, axis)
+    steps = domain[axis] < 2rows * SUM_BLOCK * chunk.count ? [rows] : [rows * SUM_BLOCK, rows]
+    in_sum_blocks!(f, g, domain, reduces, variables, from, to, chunk, steps)
+end
+function in_sum_blocks!(f, g::Generator, domain, reduces, variables, from, to, chunk, steps)
+    isempty(steps) && return f(reduces, from, to)
+    rows, smaller = steps[1], steps[2:end]
+    axis = length(variables) + 1
+    inner = axis+1:length(domain)
     long = [r for r in reduces if is_long_sum(r, domain, axis, rows, chunk)]
-    isempty(long) && return f(reduces, from, to)
+    isempty(long) &&
+        return in_sum_blocks!(f, g, domain, reduces, variables, from, to, chunk, smaller)
     areas = IdDict{Reduce,Part}(r => accumulators!(g, r, domain, inner, chunk) for r in long)
     stepped_loop!(g, from, to; step = rows) do a, b
         own = own_accumulators!(g, reduces, areas, domain, inner, chunk)
-        f(own, a, b)
+        in_sum_blocks!(f, g, domain, own, variables, a, b, chunk, smaller)
         for (r, mine) in zip(reduces, own)
             r === mine || add_accumulators!(g, r, mine, domain, inner, variables)
         end
