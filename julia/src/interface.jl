@@ -281,6 +281,14 @@ says."""
 function write_back end
 
 """
+    static_windows(op, b::Builder, eqn, known) -> Atom or nothing
+
+The result by equations that have the places of windows in their attributes or as literals, where
+`known(a)` gives the elements of the operands that say them (`nothing` where they are not known).
+Called by the pass of that name."""
+static_windows(op::Primitive, b, eqn, known) = nothing
+
+"""
     window_sizes(op, eqn, k) -> sizes or nothing
 
 The sizes, along each of its axes, of the windows in which an operation reads or overwrites operand
@@ -338,6 +346,9 @@ isfusable(op::Primitive, eqn) = false
 Whether the primitive reads each operand element at the place of its result's element (operands and
 results have one shape)."""
 ispointwise(op::Primitive) = false
+
+"Whether operand `k`, at least, is read so."
+reads_here(op::Primitive, k) = ispointwise(op)
 
 """
     reads_elements(op, eqn, k) -> Bool

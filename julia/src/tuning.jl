@@ -50,6 +50,9 @@ const LIKENESS = 3
 The part of an array up to which a window is added in place, and kept when the array is updated
 before it is read: else the whole array would be passed."""
 const SMALL_WINDOW = 1 // 8
+
+"The share from which on an update at a fixed place is written with the rest of the array. Chosen."
+const LARGE_WINDOW = 1 // 2
 """
 Bytes from which on an array is put in the order that products want: a smaller one is in the nearest
 cache (32 KiB) in any order."""

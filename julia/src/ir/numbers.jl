@@ -23,3 +23,6 @@ struct Widened{F}
 end
 # Were it not inlined, a call of a function of any number of arguments would box them.
 @inline (w::Widened)(x...) = w.f(map(working, x)...)
+
+"Neither infinite nor subnormal, nor NaN."
+isordinary(x::T) where {T} = (abs(x) >= floatmin(T)) & (abs(x) <= floatmax(T))

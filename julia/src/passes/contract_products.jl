@@ -12,23 +12,31 @@ isbinary(T) = T === Float32 || T === Float64
     contract_products(program) -> Program
 
 The same Program, in which sums and differences take products that nothing else reads, or that are
-numbers, as `MultiplyAdd`s."""
+numbers, as `MultiplyAdd`s, and quotients by literals are products."""
 function contract_products(p::Program)
     products, b = IdDict{Var,Equation}(), Builder()
-    summands = use_counts(p)
-    for e in p.equations
+    summands, equations = use_counts(p), map(by_reciprocal, p.equations)
+    for e in equations
         isproduct(e) && (products[e.outputs[1]] = e)
         # what is left are other uses than in sums
         is_sum(e) && foreach(a -> a isa Var && (summands[a] -= 1), e.inputs)
     end
     filter!(((v, _),) -> isscalar(v) || summands[v] == 0, products)
-    for e in p.equations
+    for e in equations
         b.source = e.source
         made = is_sum(e) ? contracted(b, e, products) : nothing
         push!(b.equations, made === nothing ? map_bodies(contract_products, e) : made)
     end
     dce(with(p; equations = b.equations))
 end
+
+"A quotient by a literal as the product with its reciprocal, as XLA has it."
+function by_reciprocal(e::Equation)
+    name(e.op) === :div && e.inputs[2] isa Literal && isbinary(dtype(e.outputs[1])) || return e
+    r = inv(e.inputs[2].value)
+    isordinary(r) ? with(e; op = primitive(:mul), inputs = Atom[e.inputs[1], Literal(r)]) : e
+end
+
 is_sum(e::Equation) = name(e.op) in (:add, :sub) && isbinary(dtype(e.outputs[1]))
 isproduct(e::Equation) = factors(e) !== nothing && isbinary(dtype(e.outputs[1]))
 "What the equation multiplies, or nothing."

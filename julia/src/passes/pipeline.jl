@@ -60,7 +60,7 @@ A linearization; where `compact`, with residuals that are few and small: unrolle
 factors multiplied together, and large residuals that are cheap computed again. Stacks of arrays
 that a loop updates little by little are so in any case."""
 function linearized(p::Program, active; compact = false, optimized = false)
-    l = linearize(compact ? reroll_loops(p) : p, active; compact = compact)
+    l = linearize(static_windows(compact ? reroll_loops(p) : p), active; compact = compact)
     optimized && (l = optimized_halves(l))
     shorter = compact ? rematerialize(l) : rematerialize(l, e -> movesonly(e.op, e))
     shorter === l || !(compact || optimized) ? shorter : optimized_halves(shorter)
@@ -79,6 +79,7 @@ compact_loop_residuals(s::Split, input_bytes) =
 
 "What a Program goes through before code is made of it."
 const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
+    Pass(:static_windows, static_windows),
     Pass(:hoist_invariants, hoist_invariants), Pass(:add_in_place, add_in_place),
     Pass(:begin_sums, begin_sums), Pass(:reorder_carries, reorder_carries),
     Pass(:transpose_stacks, transpose_stacks), Pass(:assign_layouts, assign_layouts),

@@ -147,6 +147,29 @@ function transpose(op::Gather, b, eqn, ȳ, x)
             sorted = eqn[:sorted], unique = eqn[:unique]), nothing]
 end
 
+function static_windows(op::Gather, b, eqn, known)
+    w, x = Windows(op, eqn.attrs), eqn.inputs[1]
+    start = only_start(w, x, known(eqn.inputs[2]); clip = w.mode !== :fill)
+    start === nothing ? nothing :
+    shaped(b, slice_at(b, x, start, w.sizes), shape(eqn.outputs[1]))
+end
+
+"""
+Where the window begins, if it is only one, these are the known indices, and it lies inside, or is
+moved there with `clip`; else nothing."""
+function only_start(w::Windows, x::Atom, indices; clip)
+    indices !== nothing && length(indices) == length(w.map) && isempty(w.batching) &&
+        all(n -> n isa Int, vcat(shape(x), w.sizes)) || return nothing
+    start = zeros(Int, length(w.sizes))
+    for (axis, at) in zip(w.map, indices)
+        room = shape(x)[axis+1] - w.sizes[axis+1]
+        clip || 0 <= at <= room || return nothing
+        start[axis+1] = clamp(at, 0, room)
+    end
+    start
+end
+shaped(b, x, n) = shape(x) == n ? x : emit(b, :reshape, x; shape = n)
+
 """
 The gather of windows, zero where they reach outside in the mode `fill`: the linear map whose
 transpose is `scatter_add`."""

@@ -60,6 +60,30 @@ function combine_windows!(f, y, updates, starts, inside, batch, window)
     y
 end
 
+"""
+Where the one window begins, and the update with the window's shape; `nothing`s where there are
+more, or it is not known."""
+function only_window(b, eqn, known)
+    w, (x, indices, u) = Windows(eqn.op, eqn), eqn.inputs
+    start = only_start(w, x, known(indices); clip = w.mode === :clip)
+    start === nothing ? (nothing, nothing) : (start, shaped(b, u, w.sizes))
+end
+function static_windows(::Scatter, b, eqn, known)
+    start, u = only_window(b, eqn, known)
+    start === nothing && return nothing
+    T = dtype(eqn.inputs[2])
+    emit(b, :dynamic_update_slice, eqn.inputs[1], u, (Literal(convert(T, s)) for s in start)...)
+end
+function static_windows(op::Union{ScatterAdd,ScatterSub}, b, eqn, known)
+    start, u = only_window(b, eqn, known)
+    start === nothing && return nothing
+    op isa ScatterSub && (u = emit(b, :neg, u))
+    x = aval(eqn.inputs[1])
+    padded = emit(b, :pad, u, zeros_of(b, TensorType(x.dtype)); low = Shape(start),
+        high = Shape(x.shape .- start .- shape(u)), interior = zeros(Int, length(start)))
+    emit(b, :add, eqn.inputs[1], padded)
+end
+
 "`scatter(op, …)` and `gather(…)` with the windows and flags of an equation."
 like_equation(eqn) = (sorted = eqn[:sorted], unique = eqn[:unique])
 again(b, op, eqn, operand, indices, updates) =

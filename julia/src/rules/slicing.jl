@@ -62,6 +62,15 @@ transpose(::DynamicSlice, b, eqn, ȳ, x) =
         nothings(length(x) - 1))
 nothings(n) = MaybeAtom[nothing for _ in 1:n]
 
+function static_windows(::DynamicSlice, b, eqn, known)
+    x, sizes, starts = eqn.inputs[1], eqn[:sizes], map(known, eqn.inputs[2:end])
+    isempty(starts) || any(isnothing, starts) || !all(n -> n isa Int, vcat(shape(x), sizes)) ?
+    nothing :
+    slice_at(b, x, clamp.(Int.(only.(starts)), 0, shape(x) .- sizes), sizes)
+end
+slice_at(b, x, start, sizes) =
+    emit(b, :slice, x; start = start, limit = start .+ sizes, strides = ones(Int, length(start)))
+
 @primitive DynamicUpdateSlice dynamic_update_slice()
 linear_operands(::DynamicUpdateSlice, eqn) = (1, 2)
 

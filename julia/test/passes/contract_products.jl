@@ -58,3 +58,17 @@ end
       return %2 }"""))
     @test names_in(loop.equations[1][:body]) == [:multiply_add]
 end
+
+@testset "quotients by literals" begin
+    @test contracted_names(body("%3: f64[3] = div %0 5.0:f64 return %3")) == [:mul]
+    @test contracted_names(body("%3: f64[3] = div %0 5.0:f64 %4: f64[3] = add %1 %3 return %4")) ==
+          [:multiply_add]
+    for (c, type) in ("0.0:f64" => "f64[3]", "inf:f64" => "f64[3]", "1e308:f64" => "f64[3]",
+            "3:i32" => "i32[3]")
+        @test contracted_names("(%0: $type) { %1: $type = div %0 $c return %1 }") == [:div]
+    end
+    @test contracted_names("(%0: f64[3]) { %1: f64[3] = div 5.0:f64 %0 return %1 }") == [:div]
+    text = body("%3: f64[3] = div %0 8.0:f64 return %3")
+    @test same_values(text)
+    @test native_agrees(body("%3: f64[3] = div %0 -5.3:f64 return %3"), (randn(3) for _ in 1:3)...)
+end

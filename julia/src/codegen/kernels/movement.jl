@@ -135,8 +135,23 @@ function emit_step!(::Concatenate, s::Frame, e)
     end
 end
 
-reads_elements(::DynamicUpdateSlice, eqn, k) = k > 1
-overwrites(::DynamicUpdateSlice, eqn) = 1
+# A window at a fixed place that is most of the array: each element is of one or of the other.
+isfusable(::DynamicUpdateSlice, eqn) =
+    all(a -> a isa Literal, eqn.inputs[3:end]) &&
+    size_of(shape(eqn.inputs[2])) >= LARGE_WINDOW * size_of(shape(eqn.inputs[1]))
+reads_here(::DynamicUpdateSlice, k) = k == 1
+cost(::DynamicUpdateSlice, eqn) = 3
+function element(::DynamicUpdateSlice, n::Nest, eqn, slot, index)
+    x, update = eqn.inputs
+    room = sizes(x) .- sizes(update)
+    starts = [clamp(Int(a.value), 0, r) for (a, r) in zip(eqn.inputs[3:end], room)]
+    condition, safe = inside(n, Affine[i + -s for (i, s) in zip(index, starts)], sizes(update))
+    condition === false ? element(n, x, index) :
+    choose!(n, condition, element(n, update, safe), element(n, x, index), dtype(x))
+end
+
+reads_elements(op::DynamicUpdateSlice, eqn, k) = k > 1 || isfusable(op, eqn)
+overwrites(op::DynamicUpdateSlice, eqn) = isfusable(op, eqn) ? 0 : 1
 function emit_step!(::DynamicUpdateSlice, s::Frame, e)
     x, update, v = e.inputs[1], e.inputs[2], e.outputs[1]
     isscalar(v) && return define!(s, v, scalar(s, update))

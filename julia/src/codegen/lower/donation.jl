@@ -5,8 +5,7 @@
 function reads_in_place(stage::NestStage, u::Var, plan::Plan)
     found, elsewhere = false, false
     for e in stage_equations(stage)
-        each_leaf(e.inputs, plan.producer, plan.memory;
-            here = isreduction(e) || ispointwise(e.op)) do v, here
+        each_leaf(e, plan.producer, plan.memory) do v, here
             v === u || return
             found = true
             elsewhere |= !here

@@ -114,5 +114,3 @@ function by_reciprocals!(f, g::Generator, part::RowPart)
     exist = foldl((a, b) -> :($a & $b), [:($(isordinary)($r)) for r in values(reciprocals)])
     emit_code!(g, Expr(:if, exist, fast, slow))
 end
-"Neither infinite nor subnormal, nor NaN."
-isordinary(x::T) where {T} = (abs(x) >= floatmin(T)) & (abs(x) <= floatmax(T))

@@ -11,13 +11,18 @@ function each_leaf(@nospecialize(f), atoms, producer, memory; here = true,
         v in seen[here+1] && continue
         push!(seen[here+1], v)
         if isvirtual(memory, producer, v)
-            e = producer[v]
-            each_leaf(f, e.inputs, producer, memory; here = here && ispointwise(e.op), seen = seen)
+            each_leaf(f, producer[v], producer, memory; here = here, seen = seen)
         else
             f(v, here)
         end
     end
 end
+each_leaf(@nospecialize(f), e::Equation, producer, memory; here = true,
+    seen = (VarSet(), VarSet())) =
+    for (k, a) in enumerate(e.inputs)
+        each_leaf(f, (a,), producer, memory; seen = seen,
+            here = here && (isreduction(e) || reads_here(e.op, k)))
+    end
 
 function fuse(p::Program, producer, memory)
     stages, made = Stage[], IdDict{Var,Int}()
@@ -43,7 +48,7 @@ end
 "The number of the nest that a root joins, one more than there are for a new one."
 function place_of_root(stages, made, e, domain, producer, memory)
     earliest = 1
-    each_leaf(e.inputs, producer, memory; here = isreduction(e) || ispointwise(e.op)) do u, here
+    each_leaf(e, producer, memory) do u, here
         k = get(made, u, 0)
         k == 0 && return
         at_hand =

@@ -58,7 +58,7 @@ end
 function worth_memory(v::Var, consumers, cost)
     elsewhere = 0
     for (e, k) in consumers
-        (isreduction(e) || (isfusable(e.op, e) && ispointwise(e.op))) && continue
+        (isreduction(e) || (isfusable(e.op, e) && reads_here(e.op, k))) && continue
         reads_elements(e.op, e, k) || return Reason(:needed_whole, e)
         any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP &&
             return Reason(:read_often, e)
