@@ -405,6 +405,14 @@ The operand whose memory the result may take over when nobody needs the operand 
 overwrites(op::Primitive, eqn) = 0
 
 """
+    replaced_operand(op, eqn, k) -> Atom or nothing
+
+The operand in whose memory result `k` may be computed when nobody needs the operand afterwards: the
+one that `overwrites` tells, and of what a loop carries the one that it starts from."""
+replaced_operand(op::Primitive, eqn, k) =
+    (n = overwrites(op, eqn); n > 0 ? eqn.inputs[n] : nothing)
+
+"""
     kernel(op, attrs) -> Function
 
 An elementwise primitive as a function of numbers. Its result may be wider than the primitive's and

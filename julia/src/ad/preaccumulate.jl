@@ -6,13 +6,15 @@
 The same Program, in which `a * (b * t - c * t)` is `(a * b - a * c) * t`: for t, the inputs in
 `tangents` and what they become otherwise, the factors are elements of local Jacobians and do not
 depend on tangents. What is linear then takes fewer equations and residuals, and the products are
-computed once however often it is applied. Arrays that are used more than once are left as they are,
+computed once however often it is applied. Where there is a reciprocal, tangents are multiplied by
+it and not divided. Arrays that are used more than once are left as they are,
 since products with each of their factors would take more memory.
 
 Source: preaccumulation; A. Griewank and A. Walther, Evaluating Derivatives, 2nd ed., SIAM 2008,
 section 10.2."""
 function preaccumulate(p::Program, tangents)
-    pass = Preaccumulation(VarSet(tangents), IdDict{Var,Multiple}(), Builder())
+    reciprocals = VarSet(e.inputs[2] for e in p.equations if isreciprocal(e))
+    pass = Preaccumulation(VarSet(tangents), IdDict{Var,Multiple}(), reciprocals, Builder())
     uses = use_counts(p)
     for e in p.equations
         pass.builder.source = e.source
@@ -30,6 +32,8 @@ function preaccumulate(p::Program, tangents)
     foreach(a -> write!(pass, a), p.outputs)
     with(p; equations = pass.builder.equations)
 end
+isreciprocal(e::Equation) =
+    name(e.op) === :div && isone_literal(e.inputs[1]) && e.inputs[2] isa Var
 
 """
 A value that is `factor * base`; `equation` is the one that says so in the
@@ -42,10 +46,11 @@ end
 
 """
 `active`: what depends on tangents. `multiples`: values that are not written yet, and are only if
-something else needs them."""
+something else needs them. `reciprocals`: of which the Program computes one."""
 struct Preaccumulation
     active::VarSet
     multiples::IdDict{Var,Multiple}
+    reciprocals::VarSet
     builder::Builder
 end
 isactive(pass, a) = a isa Var && a in pass.active
@@ -89,8 +94,11 @@ function multiple(::Val{:div}, pass, e, x, y)
     isactive(pass, y) && return nothing
     m = as_multiple(pass, x)
     # Rather one division where the factor is known than one wherever it is applied.
-    y isa Var && isempty(shape(y)) && isone_literal(m.factor) &&
-        return Multiple(factor(pass, :div, m.factor, y), m.base, nothing)
+    if y isa Var && (y in pass.reciprocals || isempty(shape(y)) && isone_literal(m.factor))
+        r = factor(pass, :div, Literal(one(dtype(y))), y)
+        return Multiple(
+            isone_literal(m.factor) ? r : factor(pass, :mul, m.factor, r), m.base, nothing)
+    end
     scaled_multiple(pass, e, m, factor(pass, :div, m.factor, y))
 end
 multiple(::Val{:add}, pass, e, x, y) = combined(:add, pass, e, x, y)

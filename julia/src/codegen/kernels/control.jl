@@ -27,14 +27,15 @@ function start_carry!(s::Frame, v::Var, initial::Atom, trips; in_place = false, 
     stays = left !== nothing && !haskey(s.targets, v)
     stays && share_memory!(s, v, initial)
     home = stays ? (s.storages[v] = left) : memory!(s, v)
+    starts_here = isinmemory(s, initial) && storage(s, initial).pointer === home.pointer
     if in_place
-        stays || copy_elements!(s, home, initial)
+        starts_here || copy_elements!(s, home, initial)
         return Carry(unowned(home), unowned(home), home, nothing)
     end
     part = stays || left === nothing ? allocate!(g.arena, bytes(aval(v))) : nothing
     spare = part === nothing ? left : Memory(pointer_at!(g, dtype(v), part), aval(v), true)
     first_, second = stays || iseven(trips) ? (home, spare) : (spare, home)
-    first_ === left || copy_elements!(s, first_, initial)
+    first_ === left || starts_here && first_ === home || copy_elements!(s, first_, initial)
     now = local!(g, Ptr{dtype(v)}, first_.pointer)
     next = local!(g, Ptr{dtype(v)}, second.pointer)
     Carry(Memory(now, aval(v), true), Memory(next, aval(v), true), home, part)
@@ -100,6 +101,10 @@ function emit_trip!(g::Generator, body::Program, fixed, carries, slices, places;
                for (c, y) in zip(carries, results) if c.now isa Memory && y isa Memory]
     advance_carries!(g, carries, results[1:m], keep_in_registers!(g, from, carried))
 end
+
+replaced_operand(::Scan, e, k) =
+    k > e[:carry] ? nothing : operand_parts(e.attrs, e.inputs)[2][k]
+replaced_operand(::While, e, k) = loop_parts(e.attrs, e.inputs)[3][k]
 
 # A carried value is copied from where it starts.
 reads_elements(::Scan, e, k) = e[:consts] < k <= e[:consts] + e[:carry]

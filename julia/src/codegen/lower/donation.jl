@@ -41,14 +41,11 @@ The operand over which the equation that makes `v` may write it, since nothing r
 afterwards, or nothing."""
 function overwritten(plan::Plan, v::Var)
     e = get(plan.producer, v, nothing)
-    k = e === nothing ? 0 : overwrites(e.op, e)
-    k > 0 || return nothing
-    w = e.inputs[k]
+    w = e === nothing ? nothing : replaced_operand(e.op, e, findfirst(u -> u === v, e.outputs))
     w isa Var && count(a -> a === w, e.inputs) == 1 && !isaliased(plan, w) || return nothing
     last = get(plan.stages, get(plan.last, w, 0), nothing)
     last isa OwnStage && last.equation === e ? w : nothing
 end
-
 """
 Memory for the result of an equation that may take over an operand's: that operand's memory if
 nobody needs it afterwards, else fresh memory into which it is copied."""

@@ -137,3 +137,46 @@ end
         @test native_agrees(text, randn(r, 300), randn(r, 300), Int32.(indices))
     end
 end
+
+# A loop in a trip starts from what the trip was given, and gives what it passes on.
+inner(trips, step, start = "%1") = "%6: f64[300] = scan %0 %2 $start {length=$trips, reverse=false,
+  consts=2, carry=1, unroll=1, body=(%0: f64[300], %1: i32[], %2: f64[300]) {
+    %3: i32[1] = reshape %1 {shape=[1]} %4: f64[1] = dynamic_slice %2 %1 {sizes=[1]}
+    %5: f64[] = reshape %4 {shape=[]} $step return %6 }}"
+const UPDATE = "%7: f64[] = sin %5 %6: f64[300] = scatter_add %2 %3 %7 {$ELEMENT}"
+# reads all of what it replaces, and so needs two arrays that change places
+const REPLACED = "%7: f64[300] = rev %2 {dims=[0]} %8: f64[300] = mul %7 %2
+  %6: f64[300] = scatter_add %8 %3 %5 {$ELEMENT}"
+in_while(step) = "%8: i32[], %6: f64[300] = while %2 %0 0:i32 %1 {cond_consts=0, body_consts=2,
+  bound=none, cond=(%0: i32[], %1: f64[300]) { %2: bool[] = lt %0 3:i32 return %2 },
+  body=(%0: i32[], %1: f64[300], %20: i32[], %2: f64[300]) { %3: i32[1] = reshape %0 {shape=[1]}
+    %4: f64[1] = dynamic_slice %2 %0 {sizes=[1]} %5: f64[] = reshape %4 {shape=[]} $step
+    %21: i32[] = add %20 1:i32 return %21 %6 }}"
+
+@testset "loops in loops: $what" for (what, body, arrays) in (
+    ("updates", "$(inner(3, UPDATE)) return %6", 0),
+    ("updates, and none", "$(inner(0, UPDATE)) return %6", 0),
+    ("updates in a while loop", "$(in_while(UPDATE)) return %6", 0),
+    ("arrays that change places, odd", "$(inner(3, REPLACED)) return %6", 2),
+    ("arrays that change places, even", "$(inner(4, REPLACED)) return %6", 2),
+    ("arrays that change places in a while loop", "$(in_while(REPLACED)) return %6", 2),
+    ("after an update", "%7: f64[300] = scatter %1 %3 2.0:f64 {$ELEMENT}
+      $(inner(3, UPDATE, "%7")) %8: f64[300] = scatter_add %6 %3 %5 {$ELEMENT} return %8", 0),
+    ("after a nest that reads other places", "%7: f64[300] = rev %1 {dims=[0]}
+      %8: f64[300] = mul %7 %1 $(inner(3, UPDATE, "%8")) return %6", 1),
+    ("what it started from is read later", "$(inner(3, UPDATE)) %7: f64[300] = rev %1 {dims=[0]}
+      %8: f64[300] = add %7 %6 return %8", 3))
+    text = indexed_loop(300, body)
+    @test workspace(text) < 2400 * arrays + 1200 && heap_free(text)
+    for indices in (rand(r, 0:299, 6), [-1, 300, 0, 299, 5, 5])
+        @test native_agrees(text, 0.1randn(r, 300), 0.1randn(r, 300), Int32.(indices))
+    end
+end
+
+@testset "loops in loops: two arrays, $what" for (what, body) in (
+    ("one by one", "$(inner(3, UPDATE)) return %0 %6"),
+    ("that change places", "$(inner(3, UPDATE)) return %6 %0"),
+    ("of one", "$(inner(3, UPDATE)) %7: f64[300] = add %1 1.0:f64 return %7 %6"))
+    text = indexed_loop(300, body; carries = 2)
+    @test native_agrees(text, 0.1randn(r, 300), 0.1randn(r, 300), Int32.(rand(r, 0:299, 6)))
+end
