@@ -173,6 +173,12 @@ const LARGE_VECTOR_PRODUCT = 200_000
 The right operand's bytes up to which it stays in a cache (256 KiB) while the rows pass, so that
 nothing is gained from BLAS's packing it. Of a larger one tiles take so much at a time."""
 const TILED_BYTES = 1 << 18
+
+"""
+Terms of a product that tiles add up one after the other, in registers, before the sum so far: in
+single precision 3000 of them lose twice as much. A tile is read and written once more in each
+run. Chosen."""
+const LONGEST_RUN = 256
 """
 Bytes of a column up to which tiles are faster than BLAS, whose packing so few rows do not pay for:
 1.1 to 5.6 times as fast at 8 to 32 rows of 1000 to 3000, and at 128 of f32, not of f64 (OpenBLAS

@@ -173,6 +173,28 @@ in_while(step) = "%8: i32[], %6: f64[300] = while %2 %0 0:i32 %1 {cond_consts=0,
     end
 end
 
+branches(one, other) = "%15: bool[] = gt %5 0.0:f64
+  %16: i32[] = convert_element_type %15 {dtype=i32}
+  %6: f64[300] = cond %16 %0 %3 %5 %1 {branches=[
+  (%0: f64[300], %3: i32[1], %5: f64[], %2: f64[300]) { $one },
+  (%0: f64[300], %3: i32[1], %5: f64[], %2: f64[300]) { $other }]}"
+@testset "branches in loops: $what" for (what, body, arrays) in (
+    ("an update or none", "$(branches("$UPDATE return %6", "return %2")) return %6", 0),
+    ("updates", "$(branches("$UPDATE return %6", "%6: f64[300] = scatter %2 %3 0.5:f64 {$ELEMENT}
+      return %6")) return %6", 0),
+    ("a sum and an update", "$(branches("%6: f64[300] = add %0 %2 return %6",
+        "$UPDATE return %6")) return %6", 0),
+    ("what reads other places", "$(branches("$REPLACED return %6", "return %2")) return %6", 2),
+    ("another array", "$(branches("return %0", "return %2")) return %6", 1),
+    ("read later", "$(branches("$UPDATE return %6", "return %2")) %7: f64[300] = rev %1 {dims=[0]}
+      %8: f64[300] = add %6 %7 return %8", 2))
+    text = indexed_loop(300, body)
+    @test workspace(text) < 2400 * arrays + 1200 && heap_free(text)
+    for indices in (rand(r, 0:299, 6), [-1, 300, 0, 299, 5, 5])
+        @test native_agrees(text, randn(r, 300), randn(r, 300), Int32.(indices))
+    end
+end
+
 @testset "loops in loops: two arrays, $what" for (what, body) in (
     ("one by one", "$(inner(3, UPDATE)) return %0 %6"),
     ("that change places", "$(inner(3, UPDATE)) return %6 %0"),

@@ -15,6 +15,7 @@ const Lanes{W,T} = NTuple{W,VecElement{T}}
     ccall($("llvm.fmuladd.v$(W)f$(8sizeof(T))"), llvmcall, $V,
         ($V, $V, $V), x, y, z))
 end
+@inline sum_of(x::V, y::V) where {W,T,V<:Lanes{W,T}} = multiply_add(x, lanes(V, one(T)), y)
 
 # Bytes of a register where a vector is multiplied, which waits for memory. Tiles take what the
 # processor has; 12 registers hold results at a time: all of AVX2's but those for operands.
@@ -46,10 +47,14 @@ TiledProduct{W}(numbers...) where {W} = TiledProduct{W,false}(numbers..., 1)
 "The lanes of a product with so many columns, of which it has two or more."
 lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns))
 
-"Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew."
+"""
+Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew, and
+no more than sums of numbers one after the other are exact enough for."""
 @noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,
     add::Bool) where {T}
-    most = p.segments == 1 ? max(16, quotient(TILED_BYTES, p.columns * sizeof(T))) : p.run
+    most =
+        p.segments == 1 ?
+        clamp(quotient(TILED_BYTES, p.columns * sizeof(T)), 16, LONGEST_RUN) : p.run
     multiply_blocks!(c, a, b, part_of(p, p.rows, min(most, p.run)), add)
     t = most
     while t < p.run
@@ -148,17 +153,20 @@ variable of its own."""
     end
     quote
         $(Expr(:meta, :inline))
-        $(each(
-            (i, j) ->
-                :($(total(i, j)) =
-                    add ? load_columns($V, c, $(i - 1), p, columns[$j]) : lanes($V, zero($T)))
-        ))
+        $(each((i, j) -> :($(total(i, j)) = lanes($V, zero($T)))))
         for s in 0:p.segments-1
             a_now, b_now = a + s * p.a_segment * $S, b + s * p.b_segment * $S
             for t in 1:p.run
                 $step
                 a_now, b_now = a_now + p.a_step * $S, b_now + p.b_step * $S
             end
+        end
+        if add      # last, so that each run has a sum of its own
+            $(each(
+                (i, j) ->
+                    :($(total(i, j)) = sum_of($(total(i, j)),
+                        load_columns($V, c, $(i - 1), p, columns[$j])))
+            ))
         end
         $(each((i, j) -> :(save_columns!(c, $(total(i, j)), $(i - 1), p, columns[$j]))))
         nothing
