@@ -15,7 +15,7 @@ The same Program, in which sums and differences take products that nothing else 
 numbers, as `MultiplyAdd`s, and quotients by literals are products."""
 function contract_products(p::Program)
     products, b = IdDict{Var,Equation}(), Builder()
-    summands, equations = use_counts(p), map(by_reciprocal, p.equations)
+    summands, equations = use_counts(p), map(by_literal, p.equations)
     for e in equations
         isproduct(e) && (products[e.outputs[1]] = e)
         # what is left are other uses than in sums
@@ -31,7 +31,7 @@ function contract_products(p::Program)
 end
 
 "A quotient by a literal as the product with its reciprocal, as XLA has it."
-function by_reciprocal(e::Equation)
+function by_literal(e::Equation)
     name(e.op) === :div && e.inputs[2] isa Literal && isbinary(dtype(e.outputs[1])) || return e
     r = inv(e.inputs[2].value)
     isordinary(r) ? with(e; op = primitive(:mul), inputs = Atom[e.inputs[1], Literal(r)]) : e

@@ -107,10 +107,20 @@ function by_reciprocals!(f, g::Generator, part::RowPart)
     reciprocals =
         Dict((d, T) => local!(g, T, :($(quotient)($(one(T)), $d))) for (d, T) in divisors)
     multiplied((v, step, T)) =
-        (v, Apply(*, Any[step.operands[1], reciprocals[(step.operands[2], T)]]), T)
+        (v, Apply(by_reciprocal, Any[step.operands..., reciprocals[(step.operands[2], T)]]), T)
     products = RowPart(part.inner, [divides(s) ? multiplied(s) : s for s in part.steps],
         part.stores, part.reduces)
     fast, slow = block(() -> f(products), g), block(() -> f(part), g)
     exist = foldl((a, b) -> :($a & $b), [:($(isordinary)($r)) for r in values(reciprocals)])
     emit_code!(g, Expr(:if, exist, fast, slow))
+end
+
+"""
+`x / d` by `r`, the rounded `1 / d`, to half a unit in the last place or hardly more: `x * r` alone
+has the error of r, which all of a row would share, and its sum show. (Markstein 1990, Computation
+of elementary functions on the IBM RISC System/6000 processor.)"""
+@inline function by_reciprocal(x, d, r)
+    q = x * r
+    refined = muladd(muladd(-q, d, x), r, q)
+    ifelse(refined == refined, refined, q)      # infinite quotients have no remainder
 end

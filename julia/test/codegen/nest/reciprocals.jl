@@ -32,3 +32,15 @@ end
     x = randn(r, 40, 3)
     @test native_agrees(text, x)
 end
+
+@testset "to the last place, $T" for T in (Float32, Float64)
+    x, d = randn(r, T, 10_000), randn(r, T, 10_000)
+    q = JaxprAD.by_reciprocal.(x, d, inv.(d))
+    @test maximum(abs.(q .- x ./ d) ./ eps.(x ./ d)) <= 1
+    # One divisor's quotients do not share an error. Without fused multiplications, they may.
+    fused = JaxprAD.muladd(T(1) + eps(T), T(1) - eps(T), -T(1)) != 0
+    @test !fused || sum(q .!= x ./ d) < 10
+    for (x, d) in ((T(Inf), T(3)), (-T(Inf), T(3)), (T(NaN), T(3)), (floatmax(T), T(0.1)))
+        @test isequal(JaxprAD.by_reciprocal(x, d, inv(d)), x / d)
+    end
+end

@@ -47,14 +47,10 @@ TiledProduct{W}(numbers...) where {W} = TiledProduct{W,false}(numbers..., 1)
 "The lanes of a product with so many columns, of which it has two or more."
 lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns))
 
-"""
-Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew, and
-no more than sums of numbers one after the other are exact enough for."""
+"Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew."
 @noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,
     add::Bool) where {T}
-    most =
-        p.segments == 1 ?
-        clamp(quotient(TILED_BYTES, p.columns * sizeof(T)), 16, LONGEST_RUN) : p.run
+    most = p.segments == 1 ? max(16, quotient(TILED_BYTES, p.columns * sizeof(T))) : p.run
     multiply_blocks!(c, a, b, part_of(p, p.rows, min(most, p.run)), add)
     t = most
     while t < p.run
@@ -110,10 +106,22 @@ end
 @inline function multiply_rows_by!(c::Ptr{T}, a::Ptr{T}, b, p::TiledProduct, add, at, i,
     rows::Val{R}) where {T,R}
     while i + R <= p.rows
-        tile!(rows)(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, at, rows)
+        multiply_runs!(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, at,
+            rows)
         i += R
     end
     i
+end
+# Numbers are added up one after the other only so far: the sums of runs are more exact.
+@inline function multiply_runs!(c::Ptr{T}, a, b, p::TiledProduct, add, at, rows) where {T}
+    p.segments == 1 || return tile!(rows)(c, a, b, p, add, at, rows)
+    t = 0
+    while t < p.run
+        tile!(rows)(c, a + t * p.a_step * sizeof(T), b + t * p.b_step * sizeof(T),
+            part_of(p, p.rows, min(LONGEST_RUN, p.run - t)), add | (t > 0), at, rows)
+        t += LONGEST_RUN
+    end
+    nothing
 end
 
 # A register's columns in C, side by side or apart.
