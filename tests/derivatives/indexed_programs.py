@@ -124,6 +124,31 @@ def _move_window(rng):
     return step
 
 
+def _fixed_window(rng):
+    """A window of little of the array or of most of it, whose place is known before the loop runs."""
+    size, change = int(rng.integers(1, _LENGTH)), ("set", "add", "multiply")[rng.integers(3)]
+    source, target = (int(k) for k in rng.integers(0, _LENGTH - size + 1, 2))
+
+    def step(st, t):
+        window = 0.5 * st.s + st.a[source : source + size]
+        return _changed(st, a=getattr(st.a.at[target : target + size], change)(window))
+
+    return step
+
+
+def _stencil(rng):
+    """As users write them: slices of the whole matrix, but for edges."""
+    rows = bool(rng.integers(2))
+
+    def step(st, t):
+        b = st.b if rows else st.b.T
+        b = b.at[1:-1].set((b[:-2] + b[1:-1] + b[2:]) / 3)
+        b = b.at[1:, :].add(-0.5 * (b[1:, :] - b[:-1, :])).at[0, 1:].set(st.s)
+        return _changed(st, b=b if rows else b.T)
+
+    return step
+
+
 def _row(rng):
     at = _index(rng)
     return lambda st, t: _changed(st, b=st.b.at[at(st, t) % _ROWS].set(jnp.sin(st.b[t % _ROWS] + st.s)))
@@ -180,7 +205,7 @@ def _both(rng):
     return step
 
 
-_INNER = 10
+_INNER = 12
 _MAKERS: tuple[Callable[[np.random.Generator], Step], ...] = (
     _read,
     _set,
@@ -188,6 +213,8 @@ _MAKERS: tuple[Callable[[np.random.Generator], Step], ...] = (
     _multiply,
     _add_to_several,
     _move_window,
+    _fixed_window,
+    _stencil,
     _row,
     _element,
     _neighbours,

@@ -86,15 +86,23 @@ end
 function write_row!(g, parts, stores, reduces, variables, from, to)
     checks = length(parts) == 1 && length(parts[1].inner) > 1 ? fast_paths(parts[1]) : FastPath[]
     row(own, a, b) = write_sums!(g, parts, stores, own, checks, variables, a, b)
+    n, size = length(parts[1].inner), row_block(parts[1], reduces)
     (
-        (isempty(checks) && !any(r -> r.reduced[end], reduces)) || length(parts) > 1 ||
-        length(parts[1].inner) <= LONG_ROW
+        (isempty(checks) && !any(r -> r.reduced[end], reduces)) || length(parts) > 1 || n <= 2size
     ) && return row(reduces, from, to)
-    from, to = something(from, 0), something(to, length(parts[1].inner))
-    in_row_sums!(g, reduces, variables, length(parts[1].inner), from, to) do own, a, b
-        stepped_loop!((c, d) -> row(own, c, d), g, a, b; step = ROW_BLOCK)
+    # What is left of blocks of functions is of a known length, which is cut into vectors.
+    rest = from === to === nothing && size == ROW_BLOCK_OF_FUNCTIONS ? n % size : 0
+    from, to = something(from, 0), something(to, n)
+    in_row_sums!(g, reduces, variables, n, from, rest == 0 ? to : n - rest, size) do own, a, b
+        stepped_loop!((c, d) -> row(own, c, d), g, a, b; step = size)
     end
+    rest == 0 || row(reduces, n - rest, n)
 end
+
+"How many positions of a row go at a time: of functions, with which LLVM takes few lanes, fewer."
+row_block(part::RowPart, reduces) =
+    any(islong, part.steps) && any(r -> r.reduced[end] && adds_floats(r), reduces) ?
+    ROW_BLOCK_OF_FUNCTIONS : ROW_BLOCK
 
 function write_sums!(g, parts, stores, reduces, checks, variables, from, to)
     along = [r for r in reduces if r.reduced[end]]

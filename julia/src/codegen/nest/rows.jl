@@ -31,13 +31,13 @@ The lengths of a row's stretches: what LLVM's vectors pass without a remainder, 
 pass one by one, and falling powers of two, one vector each or two. None for a row whose ends are
 not known, that is too short or so long that the remainder does not matter; for a short one that is
 `alone`, which LLVM writes out; and for a long one with sums, of which each stretch adds up its
-lanes."""
+lanes, unless functions take longer."""
 row_stretches(from, to, part, sums, alone) = Int[]
 function row_stretches(from::Int, to::Int, part, sums, alone)
     n = to - from
     least_row(part, sums) <= n <= LONG_ROW || return Int[]
     isshort = n < at_once(part)
-    (isshort ? alone : !isempty(sums)) && return Int[]
+    (isshort ? alone : !isempty(sums) && !any(islong, part.steps)) && return Int[]
     rest = n % at_once(part)
     lengths = vcat(n - rest, Int[1 << k for k in 7:-1:0 if rest >> k & 1 == 1])
     filter(>(0), lengths)

@@ -38,11 +38,11 @@ function in_sum_blocks!(f, g::Generator, domain, reduces, variables, from, to, c
 end
 
 """
-`f(reduces, a, b)` likewise, for positions of a row of n elements that is passed in `ROW_BLOCK`s,
-each of them one term of the row's sums."""
-function in_row_sums!(f, g::Generator, reduces, variables, n, from, to)
+`f(reduces, a, b)` likewise, for positions of a row of n elements that is passed in blocks of that
+size, each of them one term of the row's sums."""
+function in_row_sums!(f, g::Generator, reduces, variables, n, from, to, size)
     long = [r for r in reduces if r.reduced[end] && adds_floats(r)]
-    step = SUM_BLOCK * ROW_BLOCK
+    step = SUM_BLOCK * size
     (isempty(long) || n < 2step) && return f(reduces, from, to)
     stepped_loop!(g, from, to; step = step) do a, b
         own = map(reduces) do r
