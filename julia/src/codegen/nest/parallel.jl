@@ -12,11 +12,15 @@ function chunk_count(g::Generator, domain, parts, reduces)
     n * partials > LARGEST_PARTIALS ? 1 : n
 end
 
-"What a nest takes, in additions: each part of the last axis has steps of its own."
+"""
+What a nest takes, in additions: each part of the last axis has steps of its own, and most rows are
+away from the edges of padded arrays."""
 additions(domain, parts, reduces) =
     prod(domain[1:end-1]) *
     sum(Int[length(p.inner) * (additions(p) + length(reduces)) for p in parts])
-additions(part::RowPart) = sum(Int[islong(s) ? FUNCTION_COST : 1 for s in part.steps])
+additions(part::RowPart) =
+    part.interior === nothing ? sum(Int[islong(s) ? FUNCTION_COST : 1 for s in part.steps]) :
+    additions(part.interior)
 
 function write_parallel!(s::Frame, domain, parts, stores, reduces, chunks)
     g, axes = s.generator, eachindex(domain)
