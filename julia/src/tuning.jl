@@ -93,7 +93,8 @@ const TILE = 32
 """
 Rows longer than `LONG_ROW` are cut into `ROW_BLOCK`s: sums lose less to rounding, and what is
 checked before it is computed is still in the nearest cache (2048 numbers are 8 or 16 KiB)."""
-const LONG_ROW, ROW_BLOCK = 4096, 2048
+const ROW_BLOCK = 2048
+const LONG_ROW = 2ROW_BLOCK
 """
 The same for sums of functions, which take so much longer than to add up the lanes at the end of a
 block that it may be short: of 1000 exponentials in single precision, sums by 8 lanes lose three

@@ -7,8 +7,7 @@
 The same Program, in which gathers, scatters and dynamic slices of one window, at a place that
 follows from literals alone, are slices, updates and sums with padded arrays."""
 function static_windows(p::Program)
-    any(e -> hasbodies(e) || name(e.op) in WINDOWED, p.equations) || return p
-    known, b = IdDict{Var,Array}(), Builder()
+    known, b, changed = IdDict{Var,Array}(), Builder(), any(hasbodies, p.equations)
     look(a::Var) = get(known, a, nothing)
     look(a::Literal) = fill(a.value)
     for e in p.equations
@@ -20,12 +19,12 @@ function static_windows(p::Program)
             values = known_integers(e, look)
             values === nothing || (known[e.outputs[1]] = values)
         else
+            changed = true
             b.equations[end] = with(b.equations[end]; outputs = e.outputs)
         end
     end
-    dce(with(p; equations = b.equations))
+    changed ? dce(with(p; equations = b.equations)) : p
 end
-const WINDOWED = (:gather, :scatter, :scatter_add, :scatter_sub, :dynamic_slice)
 
 "The elements of the one result, a few integers that follow from known ones, or nothing."
 function known_integers(e::Equation, look)

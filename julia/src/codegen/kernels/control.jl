@@ -107,16 +107,14 @@ replaced_operand(::Scan, e, k) =
 replaced_operand(::While, e, k) = loop_parts(e.attrs, e.inputs)[3][k]
 # Of branches the operand that each of them updates in place or hands on.
 function replaced_operand(::Cond, e, k)
-    isscalar(e.outputs[k]) && return nothing
+    alike = [j for (j, a) in enumerate(e.inputs[2:end]) if aval(a) == aval(e.outputs[k])]
+    (isempty(alike) || isscalar(e.outputs[k])) && return nothing
     plans = map(plan, e[:branches])
     stays(body, plan_, j) =
         (u = body.inputs[j]; y = body.outputs[k];
         y === u && count(a -> a === u, body.outputs) == 1 || updates_in_place(body, plan_, u, y))
-    j = findfirst(eachindex(e.inputs[2:end])) do j
-        aval(e.inputs[j+1]) == aval(e.outputs[k]) &&
-            all(stays(body, plan_, j) for (body, plan_) in zip(e[:branches], plans))
-    end
-    j === nothing ? nothing : e.inputs[j+1]
+    i = findfirst(j -> all(stays(p, plan_, j) for (p, plan_) in zip(e[:branches], plans)), alike)
+    i === nothing ? nothing : e.inputs[alike[i]+1]
 end
 
 # A carried value is copied from where it starts.

@@ -77,10 +77,15 @@ isfusable(::Pad, eqn) = all(==(0), eqn[:interior])
 cost(::Pad, eqn) = 3
 function element(::Pad, n::Nest, eqn, slot, index)
     x, value = eqn.inputs
-    condition, safe = inside(n, Affine[i + -Int(low) for (i, low) in zip(index, eqn[:low])],
-        sizes(x))
-    condition === false && return element(n, value, Affine[])
-    choose!(n, condition, element(n, x, safe), element(n, value, Affine[]), dtype(x))
+    element_or_else(n, x, index, eqn[:low]) do
+        element(n, value, Affine[])
+    end
+end
+"The element of an array that begins at `low`, and what `other()` gives outside of it."
+function element_or_else(other, n::Nest, x, index, low)
+    condition, safe = inside(n, Affine[i + -Int(l) for (i, l) in zip(index, low)], sizes(x))
+    condition === false ? other() :
+    choose!(n, condition, element(n, x, safe), other(), dtype(x))
 end
 
 # A padding between the elements is written: first the value everywhere, then the
@@ -145,9 +150,7 @@ function element(::DynamicUpdateSlice, n::Nest, eqn, slot, index)
     x, update = eqn.inputs
     room = sizes(x) .- sizes(update)
     starts = [clamp(Int(a.value), 0, r) for (a, r) in zip(eqn.inputs[3:end], room)]
-    condition, safe = inside(n, Affine[i + -s for (i, s) in zip(index, starts)], sizes(update))
-    condition === false ? element(n, x, index) :
-    choose!(n, condition, element(n, update, safe), element(n, x, index), dtype(x))
+    element_or_else(() -> element(n, x, index), n, update, index, starts)
 end
 
 reads_elements(op::DynamicUpdateSlice, eqn, k) = k > 1 || isfusable(op, eqn)

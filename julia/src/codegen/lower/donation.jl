@@ -46,6 +46,7 @@ function overwritten(plan::Plan, v::Var)
     last = get(plan.stages, get(plan.last, w, 0), nothing)
     last isa OwnStage && last.equation === e ? w : nothing
 end
+
 """
 Memory for the result of an equation that may take over an operand's: that operand's memory if
 nobody needs it afterwards, else fresh memory into which it is copied."""

@@ -15,7 +15,7 @@ const Lanes{W,T} = NTuple{W,VecElement{T}}
     ccall($("llvm.fmuladd.v$(W)f$(8sizeof(T))"), llvmcall, $V,
         ($V, $V, $V), x, y, z))
 end
-@inline sum_of(x::V, y::V) where {W,T,V<:Lanes{W,T}} = multiply_add(x, lanes(V, one(T)), y)
+@inline added(x::V, y::V) where {W,T,V<:Lanes{W,T}} = multiply_add(x, lanes(V, one(T)), y)
 
 # Bytes of a register where a vector is multiplied, which waits for memory. Tiles take what the
 # processor has; 12 registers hold results at a time: all of AVX2's but those for operands.
@@ -172,7 +172,7 @@ variable of its own."""
         if add      # last, so that each run has a sum of its own
             $(each(
                 (i, j) ->
-                    :($(total(i, j)) = sum_of($(total(i, j)),
+                    :($(total(i, j)) = added($(total(i, j)),
                         load_columns($V, c, $(i - 1), p, columns[$j])))
             ))
         end
