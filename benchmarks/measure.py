@@ -45,7 +45,7 @@ def measure(case: Case, threads: int, quick: bool) -> Measured:
         else:
             ours = replace(compiled[OURS][1], error=error(compiled[OURS][2], wanted))
         calls = [lambda run=run: run(*args) for run, _, _ in compiled.values()]
-        theirs = memory(jax.jit(problem.reference), args)
+        _, theirs, result = _compile(problem.reference, args)
         seconds = dict(zip(compiled, interleaved(calls, 3 if quick else _ROUNDS, _BUDGET), strict=True))
     sides = {
         name: replace(compiled[name][1], seconds=seconds[name], error=_comparable(compiled[name][2], wanted))
@@ -57,8 +57,9 @@ def measure(case: Case, threads: int, quick: bool) -> Measured:
         False,
         replace(ours, seconds=seconds.get(OURS)),
         sides,
-        theirs,
-        ours.error is not None and ours.error <= case.tolerance,
+        theirs.memory,
+        error(result, wanted),
+        agrees=ours.error is not None and ours.error <= case.tolerance,
     )
 
 

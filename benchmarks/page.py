@@ -38,9 +38,10 @@ compiles loops of at most 2000 instructions whole without it.
 *First result* is what the first call takes, with Julia started: tracing, derivatives and all compilation.
 The rows of new processes start with the interpreter: their time is that first result, imports and Julia's
 start included. `x*g` moves as much memory as the VJP beside it, two arrays in and one out: where what is
-required is less than its time, memory does not let any derivative get there. *Error* is pybridge's against
-float64, relative to the largest element. *Memory* is that of results and temporary buffers by
-`compiled.memory_analysis()`; the workspace of a native kernel is in it.
+required is less than its time, memory does not let any derivative get there. *Error* is that against JAX's
+result in float64, relative to the largest element; in rows in float32 JAX's own is beside it. *Memory* is
+that of results and temporary buffers by `compiled.memory_analysis()`; the workspace of a native kernel is
+in it.
 
 *By hand* is the same derivative in plain Julia (`benchmarks/limits`), as an expert writes it in an afternoon:
 loops without AD and without allocation, forwards, keeping what is needed, and backwards, with vectors where
@@ -119,10 +120,11 @@ _HEAD = (
     "required",
     "met",
     "first result, both",
-    "error",
+    "error, both",
     "memory, both",
 )
 
+_MORE = {True: "", False: " (**more**)", None: ""}
 _LIMIT_HEAD = ("benchmark", "pybridge", "by hand", "times its time", "at most", "met", "required of the row")
 
 
@@ -130,7 +132,6 @@ def _cells(line: Line) -> tuple[str, ...]:
     row = line.row
     rival = row.rivals[line.rival]
     memory = MISSING if row.memory_met() is None else f"{size(row.ours.memory)}, {size(row.reference_memory)}"
-    more = " (**more**)" if row.memory_met() is False else ""
     return (
         line.case.title,
         f"`{line.against}`",
@@ -140,14 +141,16 @@ def _cells(line: Line) -> tuple[str, ...]:
         _MARK[line.met],
         f"{seconds(row.ours.first)}, {seconds(rival.first)}",
         _error(row),
-        memory + more,
+        memory + _MORE[row.memory_met()],
     )
 
 
 def _error(row: Measured) -> str:
     if row.ours.error is None:
         return "agrees" if row.agrees else "**failed**"
-    return f"{row.ours.error:.0e}" + ("" if row.agrees else " (**wrong**)")
+    if not row.agrees:
+        return f"{row.ours.error:.0e} (**wrong**)"
+    return ", ".join(f"{error:.1e}" for error in row.errors) + _MORE[row.error_met()]
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -114,7 +114,7 @@ def table(results: Results) -> Group:
         "required",
         "",
         "first result\nboth",
-        "error",
+        "error\nboth",
     ):
         grid.add_column(name, justify="right", no_wrap=True)
     grid.add_column("memory\nboth", justify="right", no_wrap=True)
@@ -154,7 +154,8 @@ def _limit_table(by_hand: Iterable[LimitLine]) -> Table:
 def _error(row: Measured) -> Text:
     if row.ours.error is None:
         return Text("agrees" if row.agrees else "failed", "green" if row.agrees else "bold red")
-    return Text(f"{row.ours.error:.0e}", "green" if row.agrees else "bold red")
+    agrees = row.agrees and row.error_met() is not False
+    return Text(" ".join(f"{error:.1e}" for error in row.errors), "green" if agrees else "bold red")
 
 
 def _memory(row: Measured) -> Text:
@@ -184,7 +185,7 @@ def passed(results: Results) -> bool:
     if results.quick:
         return all(row.agrees and not (row.limit and row.limit.failure) for row in results.rows)
     required = [line.met for line in lines(results)] + [line.met for line in limit_lines(results)]
-    required += [row.memory_met() for row in results.rows]
+    required += [met for row in results.rows for met in (row.memory_met(), row.error_met())]
     return False not in required and all(claim.met for claim in claims(results))
 
 

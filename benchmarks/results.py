@@ -33,6 +33,7 @@ class Side:
 class Measured:
     """A row on so many threads. agrees: pybridge's result is right, within the row's tolerance.
 
+    reference_memory, reference_error: JAX's own; that error is zero where the program is in float64.
     limit: the same by hand; None where nobody has written it, or where it was not measured.
     """
 
@@ -42,6 +43,7 @@ class Measured:
     ours: Side
     rivals: Mapping[str, Side]
     reference_memory: int | None = None
+    reference_error: float | None = None
     agrees: bool = False
     limit: Side | None = None
 
@@ -81,6 +83,17 @@ class Measured:
         if self.ours.memory is None or self.reference_memory is None:
             return None
         return self.ours.memory <= self.reference_memory
+
+    @property
+    def errors(self) -> tuple[float, ...]:
+        """pybridge's, if it has a result, and JAX's where that is not what it is compared with."""
+        return tuple(e for e in (self.ours.error, self.reference_error or None) if e is not None)
+
+    def error_met(self) -> bool | None:
+        """Whether pybridge's error is at most JAX's; None where JAX's result is what it is compared with."""
+        if self.ours.error is None or not self.reference_error:
+            return None
+        return self.ours.error <= self.reference_error
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def _cold(case: Case, threads: int, quick: bool) -> Measured:
     ours = sides.pop(OURS)
     right = next((results[rival] for rival in case.rivals if rival in results), None)
     wrong = error(results[OURS], right) if OURS in results and right is not None else float("inf")
-    return Measured(case.name, threads, True, ours, sides, None, wrong <= case.tolerance)
+    return Measured(case.name, threads, True, ours, sides, agrees=wrong <= case.tolerance)
 
 
 def _flags(quick: bool) -> Iterator[str]:

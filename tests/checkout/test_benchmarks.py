@@ -107,9 +107,14 @@ def made(case: str, mine: float | None, theirs: float, threads: int = 1, **chang
         Side(first=mine, seconds=mine, memory=8, error=0.0),
         {rival: Side(first=theirs, seconds=theirs, memory=8) for rival in known.rivals},
         8,
-        True,
+        agrees=True,
     )
     return dataclasses.replace(row, **changes)
+
+
+def with_errors(mine: float, theirs: float) -> Measured:
+    row = made("scan-60", 0.001, 0.05)
+    return dataclasses.replace(row, ours=dataclasses.replace(row.ours, error=mine), reference_error=theirs)
 
 
 def test_ratio_is_how_many_times_as_fast_pybridge_is():
@@ -188,6 +193,9 @@ def test_limit_that_failed_is_told():
         (made("scan-60", 0.001, 0.01), False),
         (made("scan-60", 0.001, 0.05, agrees=False), False),
         (made("scan-60", 0.001, 0.05, reference_memory=7), False),
+        (with_errors(2e-7, 1e-7), False),
+        (with_errors(1e-7, 1e-7), True),
+        (with_errors(2e-16, 0.0), True),
         (made("scan-60", None, 0.05, ours=Side(failure="it died"), agrees=False), False),
     ],
 )

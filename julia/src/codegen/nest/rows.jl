@@ -17,12 +17,29 @@ function row_loop!(@nospecialize(f), g::Generator, part, sums, variables, from, 
     lengths =
         cuts_rows(g.target) ? row_stretches(from, to, part, sums, isempty(variables)) : Int[]
     (isempty(lengths) || length(lengths) * (length(part.steps) + 1) > MOST_STEPS) &&
-        return vector_loop!(f, g, to; from = from)
+        return in_two_sums!((a, b) -> vector_loop!(f, g, b; from = a), g, part, sums, from, to)
     for n in lengths
         n == 1 ? f(local!(g, Int, from)) :
         vector_loop!(f, g, from + n; from = from,
             annotations = n > at_once(part) ? VECTOR_LOOP : SHORT_LOOP)
         from += n
+    end
+end
+
+"""
+`f(a, b)` writes the loop over positions a … b - 1 of a row. What is left of LLVM's vectors has sums
+of its own where there are any: one after the other it would be added to all that is before."""
+in_two_sums!(f, g::Generator, part, sums, from, to) = f(from, to)
+function in_two_sums!(f, g::Generator, part, sums, from::Int, to::Int)
+    rest = (to - from) % at_once(part)
+    added = [r for r in keys(sums) if adds_floats(r)]
+    (isempty(added) || rest < 2 || to - from < SHORTEST_IN_TWO_SUMS) && return f(from, to)
+    f(from, to - rest)
+    before = [local!(g, r.type, sums[r]) for r in added]
+    foreach(r -> emit_code!(g, :($(sums[r]) = $(neutral(r.op, r.type)))), added)
+    f(to - rest, to)
+    for (r, sum) in zip(added, before)
+        emit_code!(g, :($(sums[r]) = $(accumulated(r, sum, sums[r]))))
     end
 end
 
