@@ -116,9 +116,9 @@ const SHORTEST_IN_TWO_SUMS = 128
 const MOST_STEPS = 200
 """
 Elements from which on a row gains by stretches of powers of two (measured): a stretch takes
-the time of a whole vector, more with functions of `LONG_FUNCTION`, and at its end one more for each
-extremum."""
-const SHORT_ROW, SHORT_ROW_OF_EXTREMA, SHORT_ROW_OF_LONG_FUNCTIONS = 4, 8, 16
+the time of a whole vector, and at its end one more for each extremum. Of rows of five to seven
+functions LLVM makes vectors across the rows unless there are sums, or arguments are checked."""
+const SHORT_ROW, SHORT_ROW_OF_EXTREMA, SHORT_ROW_OF_LONG_FUNCTIONS = 4, 8, 8
 "The cost from which on a function of numbers is long for that."
 const LONG_FUNCTION = 8
 """
@@ -140,6 +140,8 @@ const FEW_POINTS = 16
 Bytes of such a vector: those of AVX-512, twice as long, are no faster where they are put
 together from lanes of others (leapfrog, 3x3 carry: measured)."""
 const VECTOR_BYTES = 32
+"Bytes of the largest vectors of LLVM's loops, those of AVX-512."
+const LOOP_BYTES = 64
 "Elements that are read though nobody asks for them, between two that are asked for."
 const MOST_BETWEEN = 4
 """

@@ -9,6 +9,9 @@ vector_loop!(@nospecialize(f), g::Generator, n; from = 0, annotations = VECTOR_L
 # around it: of elements that lie apart and are loaded and stored one by one. If it may not unroll
 # it makes vectors of the few, provided that none are left over.
 const SHORT_LOOP = (VECTOR_LOOP..., (Symbol("llvm.loop.unroll.disable"),))
+"Up to here memory is written, for LLVM; the processor is told nothing."
+const COMPILER_FENCE = Expr(:call, Core.Intrinsics.llvmcall,
+    "fence syncscope(\"singlethread\") seq_cst\nret void", Cvoid, Tuple{})
 
 """
 `f(i)` writes the body of the loop over positions of a row within the loops over `variables`. A row
@@ -19,6 +22,8 @@ function row_loop!(@nospecialize(f), g::Generator, part, sums, variables, from, 
     (isempty(lengths) || length(lengths) * (length(part.steps) + 1) > MOST_STEPS) &&
         return in_two_sums!((a, b) -> vector_loop!(f, g, b; from = a), g, part, sums, from, to)
     for n in lengths
+        # where a loop before has read the first element LLVM would take this one apart there
+        n <= at_once(part) && any(islong, part.steps) && emit_code!(g, COMPILER_FENCE)
         n == 1 ? f(local!(g, Int, from)) :
         vector_loop!(f, g, from + n; from = from,
             annotations = n > at_once(part) ? VECTOR_LOOP : SHORT_LOOP)
@@ -27,8 +32,8 @@ function row_loop!(@nospecialize(f), g::Generator, part, sums, variables, from, 
 end
 
 """
-`f(a, b)` writes the loop over positions a … b - 1 of a row. What is left of LLVM's vectors has sums
-of its own where there are any: one after the other it would be added to all that is before."""
+`f(a, b)` writes the loop over positions a … b - 1 of a row. What is left of LLVM's vectors has
+sums of its own: its terms would be added one by one to all that is before."""
 in_two_sums!(f, g::Generator, part, sums, from, to) = f(from, to)
 function in_two_sums!(f, g::Generator, part, sums, from::Int, to::Int)
     rest = (to - from) % at_once(part)
@@ -53,8 +58,7 @@ row_stretches(from, to, part, sums, alone) = Int[]
 function row_stretches(from::Int, to::Int, part, sums, alone)
     n = to - from
     least_row(part, sums) <= n <= LONG_ROW || return Int[]
-    isshort = n < at_once(part)
-    (isshort ? alone : !isempty(sums) && !any(islong, part.steps)) && return Int[]
+    any(islong, part.steps) || !(n < at_once(part) ? alone : !isempty(sums)) || return Int[]
     rest = n % at_once(part)
     lengths = vcat(n - rest, Int[1 << k for k in 7:-1:0 if rest >> k & 1 == 1])
     filter(>(0), lengths)
@@ -66,18 +70,20 @@ widest(part) = foldl(max, Int[sizeof(T) for (_, _, T) in part.steps]; init = 4)
 # A stretch takes the time of a whole vector, and at its end one more for each extremum, so that the
 # shortest rows are better off as before.
 least_row(part, sums) =
-    any(islong, part.steps) ? SHORT_ROW_OF_LONG_FUNCTIONS :
-    any(r -> r.op isa Extremum, keys(sums)) ? SHORT_ROW_OF_EXTREMA : SHORT_ROW
+    any(r -> r.op isa Extremum, keys(sums)) ? SHORT_ROW_OF_EXTREMA :
+    any(islong, part.steps) && isempty(sums) && !any(ischecked, part.steps) ?
+    SHORT_ROW_OF_LONG_FUNCTIONS : SHORT_ROW
 islong((_, step, T)) = step isa Apply && islong_function(step.f)
+ischecked((_, step, T)) = step isa Apply && step.f in FAST_FORMS
 islong_function(f) = f in LONG_FUNCTIONS
 islong_function(w::Widened) = islong_function(w.f)
 islong_function(e::Versioned) = true
-const LONG_FUNCTIONS = Base.IdSet{Any}()
+const LONG_FUNCTIONS, FAST_FORMS = Base.IdSet{Any}(), Base.IdSet{Any}()
 for op in values(PRIMITIVES)
     op isa Elementwise && op.cost >= LONG_FUNCTION || continue
     push!(LONG_FUNCTIONS, op.kernel)
     for T in (Float32, Float64)
         form = fast_form(op.kernel, T)
-        form === nothing || push!(LONG_FUNCTIONS, form[1])
+        form === nothing || foreach(set -> push!(set, form[1]), (LONG_FUNCTIONS, FAST_FORMS))
     end
 end

@@ -123,6 +123,8 @@ applied(g, T) = (:v, JaxprAD.Apply(g, [:u]), T)
     @test lengths(0, 100, Float32) == [64, 32, 4]
     @test lengths(0, 64, Float64) == [64]
     @test lengths(0, 4, Float64) == [4]
+    functions = part(applied(JaxprAD.NumberMath.exp, Float64))
+    @test JaxprAD.row_stretches(0, 28, functions, none, true) == [16, 8, 4]
     @test lengths(0, 3, Float64) == lengths(:a, 10, Float64) == lengths(0, 4097, Float64) ==
           lengths(0, 7, Float64; sums = sums(:reduce_max)) ==
           lengths(0, 100, Float64; sums = sums(:reduce_sum)) ==
@@ -130,14 +132,17 @@ applied(g, T) = (:v, JaxprAD.Apply(g, [:u]), T)
 end
 
 @testset "from how many elements on" begin
-    least(steps, op) = JaxprAD.least_row(part(steps...), sums(op))
-    @test least([applied(-, Float32)], :reduce_sum) == 4
+    least(steps, op...) =
+        JaxprAD.least_row(part(steps...), isempty(op) ? typeof(sums(:reduce_sum))() : sums(op...))
+    @test least([applied(-, Float32)]) == least([applied(-, Float32)], :reduce_sum) == 4
     @test least([applied(-, Float64)], :reduce_max) == 8
-    for g in (JaxprAD.NumberMath.sin, JaxprAD.NumberMath.near(JaxprAD.NumberMath.sin, Float64)[1])
-        @test least([applied(g, Float64), applied(-, Float64)], :reduce_sum) == 16
+    checked = JaxprAD.NumberMath.near(JaxprAD.NumberMath.sin, Float64)[1]
+    @test least([applied(checked, Float64), applied(-, Float64)]) == 4
+    wide = JaxprAD.Widened(JaxprAD.NumberMath.exp)
+    for (g, T) in ((JaxprAD.NumberMath.sin, Float64), (wide, JaxprAD.BFloat16))
+        @test least([applied(g, T), applied(-, T)]) == 8
+        @test least([applied(g, T)], :reduce_sum) == 4
     end
-    @test least([applied(JaxprAD.Widened(JaxprAD.NumberMath.exp), JaxprAD.BFloat16)],
-        :reduce_sum) == 16
 end
 
 @testset "short rows are stored by vectors" begin

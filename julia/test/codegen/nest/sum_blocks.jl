@@ -25,6 +25,13 @@ end
     @test error_of_sum(T, n, axes) < 12eps(T)
 end
 
+@testset "what is left of vectors has a sum of its own, $T" for (T, n) in
+                                                                ((Float32, 1000), (Float64, 159))
+
+    # Added one after the other to all that is before, they make it 3 eps.
+    @test sum(error_of_sum(T, [64, n], [1]) for _ in 1:20) < 20 * 1.5eps(T)
+end
+
 @testset "long rows by blocks of blocks" begin
     # 512 blocks of 2048, one after the other, lose three times as much.
     @test maximum(error_of_sum(Float32, [4_000_000], [0]) for _ in 1:5) < 3eps(Float32)

@@ -93,6 +93,14 @@ rows_of(T, n, f) = in_loop(tensor(T, n), tensor(T, n), """
     f in ("tanh %2", "pow %2 %0", "max %0 %2") && @test heap_free(text)
 end
 
+@testset "the arguments of a function are stored as its loop reads them, $T" for (T, stored) in
+                                                                     ((Float32, "<16 x float>"),
+    (Float64, "<8 x double>"))
+
+    code = string(JaxprAD.kernel_code(program(rows_of(T, [2, 7], "tanh %2")))[1])
+    @test occursin("store $stored", code)
+end
+
 @testset "NaN is the larger and the smaller, $T" for T in (Float32, Float64), f in ("max", "min"),
     operands in ("%0 %2", "%2 %0")
 

@@ -1,10 +1,6 @@
 # Functions of vectors: those of several instructions, and those that LLVM makes vectors of in a
 # loop over all elements of a small nest.
 
-"Up to here memory is written, for LLVM; the processor is told nothing."
-const COMPILER_FENCE = Expr(:call, Core.Intrinsics.llvmcall,
-    "fence syncscope(\"singlethread\") seq_cst\nret void", Cvoid, Tuple{})
-
 "f of vectors of n numbers of type T (or flags)."
 calculated!(c::VectorCode, n, T, @nospecialize(f), operands) =
     computed!(c, n, T,
@@ -63,12 +59,12 @@ function function_values!(c::VectorCode, @nospecialize(f), T, operands)
     results = IdDict{Any,Any}()
     if !isempty(packs)
         widths = [maximum(Int[x.width for x in xs if x isa Pack]) for xs in packs]
-        lanes = VECTOR_BYTES ÷ sizeof(T)
+        lanes, starts = LOOP_BYTES ÷ sizeof(T), cumsum(vcat(0, widths))
         n = cld(sum(widths), lanes) * lanes             # whole vectors: what is beyond is not read
         arguments = [scratch!(c, T, n) for _ in packs[1]]
-        starts = cumsum(vcat(0, widths))
-        for (xs, at, width) in zip(packs, starts, widths), (p, x) in zip(arguments, xs)
-            store_numbers!(c, p, at, width, T, vector!(c, x, width))
+        for (k, p) in enumerate(arguments)
+            put_whole!(c, p,
+                Any[lane_of(xs[k], j) for (xs, w) in zip(packs, widths) for j in 0:w-1], T)
         end
         result = scratch!(c, T, n)
         push!(c.code, FunctionLoop(f, T, n, arguments, result))
@@ -79,6 +75,16 @@ function function_values!(c::VectorCode, @nospecialize(f), T, operands)
         k = findfirst(==(xs), packs)
         k === nothing ?
         scalar!(c, T, f, (number!(c, x) for x in xs)...; cost = FUNCTION_COST) : y[k]
+    end
+end
+"""
+Writes elements to memory in vectors as wide as those by which the loop reads them: a reading of
+what several writings have just left has to wait. What is beyond the last element is like it."""
+function put_whole!(c::VectorCode, pointer, elements, T)
+    lanes = LOOP_BYTES ÷ sizeof(T)
+    for at in 0:lanes:length(elements)-1
+        part = Any[elements[min(at + k, end)] for k in 1:lanes]
+        store_numbers!(c, pointer, at, lanes, T, vector!(c, gathered!(c, part), lanes))
     end
 end
 function scratch!(c::VectorCode, T, n)
