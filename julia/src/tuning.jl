@@ -196,6 +196,15 @@ Bytes of a column up to which tiles are faster than BLAS, whose packing so few r
 1.1 to 5.6 times as fast at 8 to 32 rows of 1000 to 3000, and at 128 of f32, not of f64 (OpenBLAS
 0.3.9 with AVX-512, one core)."""
 const THIN_PRODUCT = 512
+"""
+Bytes of a sum's terms from which on products go by tiles of sums, whose lanes are added up at the
+end: of few rows, and of many, for which BLAS packs."""
+const LEAST_TERMS_OF_FEW, LEAST_TERMS = 64, 1024
+"""
+Cycles, roughly, of a tile of sums for a register's terms and for adding up its lanes, of a tile of
+columns for a row and a register's columns, and for each number that is rearranged: right about
+which is faster for 16 sizes from 8 × 64 × 100 to 500 × 128 × 10, in f32 and f64 (AVX-512)."""
+const TERMS_CYCLES, SUMS_CYCLES, COLUMNS_CYCLES, REARRANGING_CYCLES = 7, 75, 0.6, 1.2
 "Rows from which on it pays to rearrange the right operand for tiles."
 const REARRANGED_ROWS = 8
 """

@@ -3,10 +3,15 @@
 
 "How the matrices of a product are multiplied, if not in loops."
 abstract type MatrixProduct end
+"By tiles of columns: a row of the right matrix lies together."
 struct TileProduct <: MatrixProduct end
-"As tiles, of the transposed product: of few rows, whose right matrix has its rows together."
-struct TransposedTileProduct <: MatrixProduct end
 struct BlasProduct <: MatrixProduct end
+"""
+By tiles of sums, the terms of each together on both sides; `flipped`: as the transposed product,
+which has more rows."""
+struct RowsProduct <: MatrixProduct
+    flipped::Bool
+end
 "One of the matrices is a vector."
 struct VectorProduct <: MatrixProduct end
 
@@ -31,12 +36,28 @@ function product_kind(s::Frame, e)
     min(m, n) == 1 && return isreal_ && k > 1 &&
            (m > 1 ? goes_by_rows(x, left, y, right) : n > 1 &&
             goes_by_rows(y, right, x, left)) ? VectorProduct() : nothing
-    isreal_ && (min(m, n) * sizeof(T) <= THIN_PRODUCT || n * k * sizeof(T) <= TILED_BYTES) &&
-        lies(y, right[2]) == 1 && return TileProduct()
-    isreal_ && n * k * sizeof(T) <= TILED_BYTES && m >= REARRANGED_ROWS && return TileProduct()
-    m * n * k > SMALL_PRODUCT || return nothing
-    isreal_ && m * sizeof(T) <= THIN_PRODUCT && lies(y, right[3]) == 1 ? TransposedTileProduct() :
-    BlasProduct()
+    if isreal_
+        isthin, istiled = min(m, n) * sizeof(T) <= THIN_PRODUCT, n * k * sizeof(T) <= TILED_BYTES
+        (isthin || istiled) && lies(y, right[2]) == 1 && return TileProduct()
+        rearranged = istiled && m >= REARRANGED_ROWS
+        longest, other = m < n ? (lies(y, right[3]), lies(x, left[3])) :
+                         (lies(x, left[3]), lies(y, right[3]))
+        longest == 1 && (isthin || other == 1) &&
+            k * sizeof(T) >= (isthin ? LEAST_TERMS_OF_FEW : LEAST_TERMS) &&
+            !(rearranged && faster_rearranged(T, m, n, k, register_bytes(s.generator.target))) &&
+            return RowsProduct(m < n)
+        rearranged && return TileProduct()
+    end
+    m * n * k > SMALL_PRODUCT ? BlasProduct() : nothing
+end
+
+"""
+Whether tiles of columns are faster, with the right matrix rearranged, than tiles of sums: of the
+latter, three rows times four take so many cycles for a register's terms and at their end."""
+function faster_rearranged(T, m, n, k, register)
+    sums = m * n / 12 * (TERMS_CYCLES * k / (register ÷ sizeof(T)) + SUMS_CYCLES)
+    columns = m * k * cld(n, Routines.lane_count(T, n, register)) * COLUMNS_CYCLES
+    REARRANGING_CYCLES * n * k + columns < sums
 end
 
 """

@@ -21,15 +21,18 @@ end
 # BLAS wants one of the axes to lie together; tiles want that of the right operand's free axes.
 suits(::BlasProduct, steps, side) = steps[2] == 1 || steps[3] == 1
 suits(::TileProduct, steps, side) = side === :left || steps[2] == 1
-suits(::TransposedTileProduct, steps, side) = side === :right || steps[2] == 1
+suits(::RowsProduct, steps, side) = steps[3] == 1
 suits(::VectorProduct, steps, side) = true      # or else it is none
+"The order of the groups of axes in which an operand is rearranged that does not suit."
+rearranged(::MatrixProduct) = (1, 3, 2)
+rearranged(::RowsProduct) = (1, 2, 3)
 # Where the left matrix is a vector, the result is the transpose of a product with it on the right.
 ordered(::MatrixProduct, a, b) = (a, b)
-ordered(::TransposedTileProduct, a, b) = (b, a)
+ordered(kind::RowsProduct, a, b) = kind.flipped ? (b, a) : (a, b)
 ordered(::VectorProduct, a, b) = a.extents[2] == 1 ? (b, a) : (a, b)
 "The distances of neighbouring rows and columns of an m × n product in the result."
 result_steps(::MatrixProduct, m, n) = (n, 1)
-result_steps(::TransposedTileProduct, m, n) = (1, m)
+result_steps(kind::RowsProduct, m, n) = kind.flipped ? (1, m) : (n, 1)
 # Bytes of each thread for what Fortran takes by reference.
 argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
@@ -57,10 +60,12 @@ function with_matrices(f, kind, side, s::Frame, v::Atom, contract, batch)
     extents, steps = map(axes -> extent(v, axes), groups), map(axes -> lies(v, axes), groups)
     all(!isnothing, steps) && suits(kind, steps, side) &&
         return f(MatrixStack(memory_of(s, v), extents, steps))
-    moved = virtual!(s, :transpose, v; perm = vcat(groups[1], groups[3], groups[2]))
+    order = rearranged(kind)
+    moved = virtual!(s, :transpose, v; perm = reduce(vcat, groups[k] for k in order))
     with_memory(s, aval(moved)) do m
         copy_elements!(s, m, moved)
-        f(MatrixStack(m, extents, (extents[2] * extents[3], 1, extents[2])))
+        within = order[3] == 3 ? (extents[3], 1) : (1, extents[2])
+        f(MatrixStack(m, extents, (extents[2] * extents[3], within...)))
     end
 end
 
@@ -113,14 +118,19 @@ function add_parts!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     end
 end
 
-function multiply_rows!(kind::Union{TileProduct,TransposedTileProduct}, g, pc, pa, pb, arguments,
-    a, b, count)
-    n, k, steps = b.extents[2], a.extents[3], result_steps(kind, a.extents[2], b.extents[2])
+function multiply_rows!(kind::TileProduct, g, pc, pa, pb, arguments, a, b, count)
+    n, k = b.extents[2], a.extents[3]
     lanes = Routines.lane_count(a.memory.type.dtype, n, register_bytes(g.target))
-    product =
-        :($(Routines.TiledProduct{lanes,steps[2]!=1})($count, $n, 1, $k, $(a.steps[2]), 0,
-            $(a.steps[3]), 0, $(b.steps[3]), $(steps...)))
+    product = :($(Routines.TiledProduct{lanes})($count, $n, 1, $k, $(a.steps[2]), 0, $(a.steps[3]),
+        0, $(b.steps[3]), $n))
     emit_code!(g, :($(Routines.multiply_tiles!)($pc, $pa, $pb, $product, false)))
+end
+
+function multiply_rows!(kind::RowsProduct, g, pc, pa, pb, arguments, a, b, count)
+    T, n, k = a.memory.type.dtype, b.extents[2], a.extents[3]
+    product = :($(Routines.RowProduct{register_bytes(g.target) ÷ sizeof(T)})($count, $n, $k,
+        $(a.steps[2]), $(b.steps[2]), $(result_steps(kind, a.extents[2], n)...)))
+    emit_code!(g, :($(Routines.multiply_by_rows!)($pc, $pa, $pb, $product)))
 end
 
 function multiply_rows!(::VectorProduct, g, pc, pa, pb, arguments, a, b, count)

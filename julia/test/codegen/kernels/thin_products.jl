@@ -23,11 +23,18 @@ end
 
 @testset "which products go by tiles" begin
     @test kind(product("f32", 8, 1000, 3000, true, true)) isa JaxprAD.TileProduct
-    @test kind(product("f32", 8, 3000, 1000, true, false)) isa JaxprAD.TransposedTileProduct
+    @test kind(product("f32", 8, 3000, 1000, true, false)) == JaxprAD.RowsProduct(true)
+    @test kind(product("f32", 8, 3000, 1000, false, false)) == JaxprAD.RowsProduct(true)
+    @test kind(product("f32", 3000, 8, 1000, true, false)) == JaxprAD.RowsProduct(false)
     @test kind(product("f32", 1000, 8, 3000, true, true)) isa JaxprAD.TileProduct
     @test kind(product("f64", 100, 1000, 3000, true, true)) isa JaxprAD.BlasProduct
     @test kind(product("f32", 200, 1000, 3000, true, true)) isa JaxprAD.BlasProduct
-    @test kind(product("f32", 200, 1000, 3000, true, false)) isa JaxprAD.BlasProduct
+    @test kind(product("f32", 200, 1000, 3000, true, false)) == JaxprAD.RowsProduct(true)
+    @test kind(product("f32", 200, 1000, 3000, false, false)) isa JaxprAD.BlasProduct
+    @test kind(product("f32", 200, 1000, 200, true, false)) isa JaxprAD.BlasProduct
+    @test kind(product("f32", 16, 64, 512, true, false)) == JaxprAD.RowsProduct(true)
+    @test kind(product("f32", 128, 128, 128, true, false)) isa JaxprAD.TileProduct
+    @test kind(product("f64", 100, 2000, 7, true, false)) isa JaxprAD.TileProduct
 end
 
 @testset "registers of $bytes bytes" for bytes in (16, 32, 64)
@@ -39,7 +46,7 @@ end
     k = JaxprAD.Kernel(JaxprAD.load_code(definitions), workspace, Expr(:block, definitions...))
     inputs = Any[normal(r, Float64, Int.(JaxprAD.shape(v))) for v in p.inputs]
     @test relative_error(run(p, inputs), JaxprAD.run(k, p, inputs)) < 1e-14
-    @test occursin("TiledProduct{$(bytes ÷ 8),", string(definitions...))
+    @test occursin("TiledProduct{$(bytes ÷ 8)}", string(definitions...))
 end
 
 @testset "what registers a processor has" begin

@@ -6,64 +6,17 @@ y[i] = Σ a[i, j] x[j] for so many rows and columns; rows are `apart`, columns l
 do y and x."""
 @noinline function multiply_vector!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int,
     apart::Int) where {T}
+    p = RowProduct{REGISTER ÷ sizeof(T)}(rows, 1, columns, apart, 0, 1, 0)
     i = 0
     while i + 4 <= rows
-        dot_four_rows!(y + i * sizeof(T), a + i * apart * sizeof(T), x, columns, apart)
+        dot_four_by_one!(y + i * sizeof(T), a + i * apart * sizeof(T), x, p)
         i += 4
     end
     while i < rows
-        dot_row!(y + i * sizeof(T), a + i * apart * sizeof(T), x, columns, apart)
+        dot_one_by_one!(y + i * sizeof(T), a + i * apart * sizeof(T), x, p)
         i += 1
     end
 end
-
-# Each by a name of its own, as in tiles.jl.
-@noinline dot_four_rows!(y::Ptr{T}, a, x, columns, apart) where {T} =
-    dot_rows!(y, a, x, columns, apart, Val(4), Val(REGISTER ÷ sizeof(T)))
-@noinline dot_row!(y::Ptr{T}, a, x, columns, apart) where {T} =
-    dot_rows!(y, a, x, columns, apart, Val(1), Val(REGISTER ÷ sizeof(T)))
-
-# Two totals a row, since each waits for its last sum.
-@generated function dot_rows!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, n::Int, apart::Int, ::Val{R},
-    ::Val{W}) where {T,R,W}
-    V = Lanes{W,T}
-    total(i, half) = Symbol(:total, i, :_, half)
-    number(i) = Symbol(:number, i)
-    each(f) = Expr(:block, (f(i) for i in 1:R)...)
-    entry(i, j) = :(load($V, a, $(i - 1) * apart + $j))
-    quote
-        $(Expr(:meta, :inline))
-        $(each(i -> :($(total(i, 1)) = $(total(i, 2)) = lanes($V, zero($T)))))
-        j = 0
-        while j + $(2W) <= n
-            x1, x2 = load($V, x, j), load($V, x, j + $W)
-            $(each(
-                i ->
-                    :($(total(i, 1)) = multiply_add($(entry(i, :j)), x1,
-                        $(total(i, 1)));
-                    $(total(i, 2)) = multiply_add($(entry(i, :(j + $W))), x2, $(total(i, 2))))
-            ))
-            j += $(2W)
-        end
-        if j + $W <= n
-            x1 = load($V, x, j)
-            $(each(i -> :($(total(i, 1)) = multiply_add($(entry(i, :j)), x1, $(total(i, 1))))))
-            j += $W
-        end
-        $(each(i -> :($(number(i)) = sum_of($(total(i, 1))) + sum_of($(total(i, 2))))))
-        while j < n
-            x1 = at(x, j)
-            $(each(i -> :($(number(i)) = muladd(at(a, $(i - 1) * apart + j), x1, $(number(i))))))
-            j += 1
-        end
-        $(each(i -> :(put!(y, $(number(i)), $(i - 1)))))
-        nothing
-    end
-end
-@inline sum_of(x::Lanes{W,T}) where {W,T} = sum_of(map(e -> e.value, x))
-@inline sum_of(x::NTuple{1,T}) where {T<:Number} = x[1]
-@inline sum_of(x::NTuple{W,T}) where {W,T<:Number} =
-    sum_of(ntuple(k -> x[k] + x[k+W÷2], Val(W ÷ 2)))
 
 """
 y[j] = Σ x[i] a[i, j], likewise, from the last row to the first: where both products of one matrix

@@ -22,11 +22,11 @@ end
 const REGISTER = 32
 
 """
-C = A B, or C + A B, with C[i, j] at i · c_row + j · c_column, and the sum over s of `segments` and
-t of `run`: A[i, (s, t)] is at i · a_row + s · a_segment + t · a_step, B[(s, t), j] at s · b_segment
-+ t · b_step + j. `W` columns, of which there are at least as many, go in a register; `Apart` says
-that `c_column` is not 1."""
-struct TiledProduct{W,Apart}
+C = A B, or C + A B, with C[i, j] at i · c_row + j, and the sum over s of `segments` and t of
+`run`: A[i, (s, t)] is at i · a_row + s · a_segment + t · a_step, B[(s, t), j] at
+s · b_segment + t · b_step + j. `W` columns, of which there are at least as many, go in a
+register."""
+struct TiledProduct{W}
     rows::Int
     columns::Int
     segments::Int
@@ -37,12 +37,10 @@ struct TiledProduct{W,Apart}
     b_segment::Int
     b_step::Int
     c_row::Int
-    c_column::Int
 end
-TiledProduct{W}(numbers...) where {W} = TiledProduct{W,false}(numbers..., 1)
 @inline part_of(p::P, rows, run) where {P<:TiledProduct} =
     P(rows, p.columns, p.segments, run, p.a_row, p.a_segment, p.a_step, p.b_segment, p.b_step,
-        p.c_row, p.c_column)
+        p.c_row)
 
 "The lanes of a product with so many columns, of which it has two or more."
 lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns))
@@ -124,16 +122,6 @@ end
     nothing
 end
 
-# A register's columns in C, side by side or apart.
-@inline load_columns(::Type{V}, c, i, p::TiledProduct{W,false}, columns) where {V,W} =
-    load(V, c, i * p.c_row + columns)
-@inline save_columns!(c, x, i, p::TiledProduct{W,false}, columns) where {W} =
-    save!(c, x, i * p.c_row + columns)
-@inline load_columns(::Type{V}, c, i, p::TiledProduct{W,true}, columns) where {V,W} =
-    ntuple(l -> VecElement(at(c, i * p.c_row + (columns + l - 1) * p.c_column)), Val(W))
-@inline save_columns!(c, x, i, p::TiledProduct{W,true}, columns) where {W} =
-    ntuple(l -> put!(c, x[l].value, i * p.c_row + (columns + l - 1) * p.c_column), Val(W))
-
 """
 `R` rows, and the columns of a register each from `columns` on. Every sum is a
 variable of its own."""
@@ -173,10 +161,10 @@ variable of its own."""
             $(each(
                 (i, j) ->
                     :($(total(i, j)) = added($(total(i, j)),
-                        load_columns($V, c, $(i - 1), p, columns[$j])))
+                        load($V, c, $(i - 1) * p.c_row + columns[$j])))
             ))
         end
-        $(each((i, j) -> :(save_columns!(c, $(total(i, j)), $(i - 1), p, columns[$j]))))
+        $(each((i, j) -> :(save!(c, $(total(i, j)), $(i - 1) * p.c_row + columns[$j]))))
         nothing
     end
 end
