@@ -221,6 +221,14 @@ is no more work than after. Called by `factor_sums`."""
 linear_slots(op::Primitive, eqn) = ()
 
 """
+    standard_axes(op, eqn, slot) -> axes, attributes
+
+The order that an operand's axes could be brought in, and the attributes that `eqn` would have then:
+the same for all equations that apply the same linear map to that operand, however its axes lie.
+Called by `factor_sums` for linear slots."""
+standard_axes(op::Primitive, eqn, slot) = collect(0:ndims(aval(eqn.inputs[slot]))-1), eqn.attrs
+
+"""
     flatten_call!(op, b::Builder, eqn, x) -> results or nothing
 
 Emits what a native kernel does in the place of an equation with operands `x`: calls that mean

@@ -134,10 +134,16 @@ end
 
 # ---- L(u) + L(v) → L(u + v)
 
-"All but the operand in `slot`: terms with equal maps are the same linear map of that operand."
-linear_map(e::Equation, slot) =
+"""
+All but the operand in `slot`: terms with equal maps are the same linear map of that operand, its
+axes in any order."""
+function linear_map(e::Equation, slot)
+    axes, attrs = standard_axes(e.op, e, slot)
+    u = aval(e.inputs[slot])
     Computation(e.op, Atom[a for (k, a) in enumerate(e.inputs) if k != slot],
-        [aval(e.inputs[slot])], Any[name(e.op) === :mul ? 0 : slot, attribute_values(e)...])
+        [TensorType(u.dtype, u.shape[axes.+1])],
+        Any[name(e.op) === :mul ? 0 : slot, attribute_values(with(e; attrs = attrs))...])
+end
 
 """
 The linear maps of which a term is a value that nothing else uses, with the positions
@@ -161,13 +167,17 @@ function factor_linear_maps!(s::Sum, uses, definition)
         waiting(k) || continue
         group = unique(first, [g for g in groups[map] if waiting(g[1])])
         length(group) > 1 && mayregroup(s, definition) || continue
+        equations = [definition[s.terms[i].atom] for (i, _) in group]
         operands = [
-            Term(s.terms[i].negative, definition[s.terms[i].atom].inputs[position])
-            for (i, position) in group
+            Term(s.terms[i].negative, e.inputs[position])
+            for ((i, position), e) in zip(group, equations)
         ]
         independent(definition, operands) || continue
         place = group[1][1]
-        s.terms[place] = joined_terms!(s, definition[s.terms[k].atom], slot, operands)
+        orders = [standard_axes(e.op, e, position)[1]
+                  for ((_, position), e) in zip(group, equations)]
+        s.terms[place] =
+            joined_terms!(s, definition[s.terms[k].atom], slot, operands, orders)
         joined[place] = true
         for (i, _) in group[2:end]
             gone[i] = true
@@ -177,13 +187,20 @@ function factor_linear_maps!(s::Sum, uses, definition)
     s.terms = s.terms[.!gone]
 end
 
-"The one term that stands for terms under one linear map: the map of the sum of their operands."
-function joined_terms!(s::Sum, e::Equation, slot, operands)
+"""
+The one term that stands for terms under one linear map: the map of the sum of their operands, whose
+axes are in these orders where they are in their standard order."""
+function joined_terms!(s::Sum, e::Equation, slot, operands, orders)
     b = Builder(s.before, s.root.source)
-    total = summed!(b, operands)
+    standard, _ = standard_axes(e.op, e, slot)
+    total = summed!(b, [with_axes!(b, t, axes[sortperm(standard)])
+                        for (t, axes) in zip(operands, orders)])
     inputs = Atom[k == slot ? total.atom : a for (k, a) in enumerate(e.inputs)]
     Term(total.negative, only_one(emit!(b, e.op, inputs, e.attrs)))
 end
+
+with_axes!(b::Builder, t::Term, perm) =
+    issorted(perm) ? t : Term(t.negative, emit(b, :transpose, t.atom; perm = perm))
 
 # ---- pairs of terms that several sums share
 

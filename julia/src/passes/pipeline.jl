@@ -45,11 +45,13 @@ function rounds(simplify_passes, p::Program)
         factored = factor_sums(p)
         factored === p && break
         candidate = run_passes(simplify_passes, factored)
-        count_equations(candidate) < count_equations(p) || break
+        effort(candidate) < effort(p) || break
         p = candidate
     end
     p
 end
+"How many equations, and of so many how many compute and do not only move elements."
+effort(p::Program) = count_equations(p), count(!ismovement, p.equations)
 
 # ---- linearizations
 

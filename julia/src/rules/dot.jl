@@ -57,6 +57,32 @@ function transpose(::DotGeneral, b, eqn, ȳ, x)
     [nothing, other_factor(b, eqn, ȳ[1], x[2], yc, yb, x[1], xc, xb, true)]
 end
 
+factor_axes(eqn, k) =
+    (contract = eqn[(:lhs_contract, :rhs_contract)[k]], batch = eqn[(:lhs_batch, :rhs_batch)[k]])
+free_axes(eqn::Equation, k) = free_axes(aval(eqn.inputs[k]), factor_axes(eqn, k)...)
+"The attributes with other contracted and batch axes of the k-th factor."
+with_factor_axes(eqn, k, contract, batch) =
+    merge(eqn.attrs,
+        Attributes((:lhs_contract, :rhs_contract)[k] => contract,
+            (:lhs_batch, :rhs_batch)[k] => batch))
+
+# A sum of factors takes less than a second product where each of their numbers takes part in many
+# multiplications. It is rounded to their dtype.
+linear_slots(::DotGeneral, eqn) =
+    Tuple(k for k in 1:2
+          if dtype(eqn.inputs[k]) === dtype(eqn.outputs[1]) && ismany(free_sizes(eqn, 3 - k)))
+free_sizes(eqn, k) = shape(eqn.inputs[k])[free_axes(eqn, k).+1]
+ismany(sizes) = isstatic(sizes) && prod(Int.(sizes)) >= MANY_MULTIPLICATIONS
+const MANY_MULTIPLICATIONS = 8
+
+"Batch, contracted and free axes, in this order."
+function standard_axes(::DotGeneral, eqn, k)
+    contract, batch = factor_axes(eqn, k)
+    n, m = length(batch), length(contract)
+    vcat(batch, contract, free_axes(eqn, k)),
+    with_factor_axes(eqn, k, collect(n:n+m-1), collect(0:n-1))
+end
+
 """
 The cotangent of the linear factor `u` beside the known factor `v`: ȳ times `v`, summed over `v`'s
 free axes. `second` says that `u` is the right operand. The product's axes are batch, `u`'s free

@@ -118,4 +118,23 @@ exchanged(e, transposed) =
                 :lhs_batch => e[:rhs_batch], :rhs_batch => e[:lhs_batch])
         ))
 
+function simplify(::DotGeneral, eqn, x, definition)
+    simpler = product_with_transposed(eqn, x, definition)
+    simpler === nothing ? product_with_repeated(eqn, x, definition) : simpler
+end
+"The factor that is transposed, before that: with other axes, unless free ones changed places."
+function product_with_transposed(eqn, x, definition)
+    for k in 1:2
+        e = defined_by(:transpose, definition, x[k])
+        e === nothing && continue
+        before(axes) = Int[e[:perm][a+1] for a in axes]
+        issorted(before(free_axes(eqn, k))) || continue
+        inputs = Atom[j == k ? e.inputs[1] : x[j] for j in 1:2]
+        contract, batch = factor_axes(eqn, k)
+        attrs = with_factor_axes(eqn, k, before(contract), before(batch))
+        return [with(eqn; inputs = inputs, attrs = attrs)]
+    end
+    nothing
+end
+
 linear_slots(::Union{BroadcastInDim,Reshape,ReduceSum}, eqn) = (1,)

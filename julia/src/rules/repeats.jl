@@ -168,7 +168,7 @@ end
 
 # ---- matrix products with what is the same along some axes
 
-function simplify(::DotGeneral, eqn, x, definition)
+function product_with_repeated(eqn, x, definition)
     all(a -> dtype(a) === dtype(eqn.outputs[1]), x) || return nothing
     for k in 1:2
         r = repeated_product(x[k], definition)
@@ -177,9 +177,6 @@ function simplify(::DotGeneral, eqn, x, definition)
     end
     nothing
 end
-
-factor_axes(eqn, k) =
-    (contract = eqn[(:lhs_contract, :rhs_contract)[k]], batch = eqn[(:lhs_batch, :rhs_batch)[k]])
 
 """
 A product one of whose factors, the k-th, is the same along some axes: the other factor is summed

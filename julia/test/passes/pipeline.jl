@@ -47,6 +47,53 @@ end
     end
 end
 
+product(left, right, contract, batch = ("[]", "[]")) =
+    "dot_general $left $right {lhs_contract=$(contract[1]), rhs_contract=$(contract[2]), " *
+    "lhs_batch=$(batch[1]), rhs_batch=$(batch[2]), dtype=f64, precision=none}"
+agree(text, x) = relative_error(run(optimized(text), x), run(program(text), x)) < 1e-14
+
+@testset "a product of what is transposed" begin
+    r = seeded("products of transposed")
+    x = Any[normal(r, Float64, [3, 4, 5]), normal(r, Float64, [5, 3, 4])]
+    head(perm, shape) = "(%0: f64[3,4,5], %1: f64[5,3,4]) {
+      %2: f64[$(join(shape, ","))] = transpose %0 {perm=$perm} "
+    dot(out, contract, batch = ("[]", "[]")) =
+        "%3: f64[$out] = $(product("%2", "%1", contract, batch)) return %3 }"
+    # one free axis, contracted and batch axes in every order; two that stay in order
+    for text in (head([2, 0, 1], [5, 3, 4]) * dot("4,4", ([0, 1], [0, 1])),
+        head([1, 2, 0], [4, 5, 3]) * dot("3,5,5", ([0], [2]), ([2], [1])),
+        head([2, 0, 1], [5, 3, 4]) * dot("3,4,3,4", ([0], [0])))
+        @test names_of(optimized(text)) == [:dot_general]
+        @test agree(text, x)
+    end
+    text = head([2, 1, 0], [5, 4, 3]) * dot("4,3,3,4", ([0], [0]))
+    @test names_of(optimized(text)) == [:transpose, :dot_general]
+    @test agree(text, x)
+end
+
+@testset "sums of products with one factor in common" begin
+    r = seeded("sums of products")
+    # x S + x Sᵀ: the gradient of what depends on xᵀ x, on either side
+    for (n, made) in (9 => [:transpose, :add, :dot_general], 7 => nothing), left in (true, false)
+        one(k) = left ? product("%0", "%1", ([1], [k])) :
+                 product("%1", "%0", ([k], [1]))
+        out = left ? "$n,6" : "6,$n"
+        text = "(%0: f64[$n,6], %1: f64[6,6]) { %2: f64[$out] = $(one(0)) %3: f64[$out] = $(one(1))
+          %4: f64[$out] = add %2 %3 return %4 }"
+        names = names_of(optimized(text))
+        @test made === nothing ? count(==(:dot_general), names) == 2 : names == made
+        @test agree(text, Any[normal(r, Float64, [n, 6]), normal(r, Float64, [6, 6])])
+    end
+    # x W - y W, and what is wider than its factors
+    shared(T) = "(%0: $T[6,6], %1: $T[6,6], %2: $T[6,9]) {
+      %3: f64[6,9] = $(product("%0", "%2", ([1], [0])))
+      %4: f64[6,9] = $(product("%1", "%2", ([1], [0])))
+      %5: f64[6,9] = sub %3 %4 return %5 }"
+    @test names_of(optimized(shared("f64"))) == [:sub, :dot_general]
+    @test agree(shared("f64"), Any[normal(r, Float64, n) for n in ([6, 6], [6, 6], [6, 9])])
+    @test count(==(:dot_general), names_of(optimized(shared("f32")))) == 2
+end
+
 @testset "nothing that changes values is assumed" begin
     # NaN and Inf
     @test names_of(optimized("(%0: f64[]) { %1: f64[] = mul %0 0.0:f64 return %1 }")) == [:mul]
