@@ -79,7 +79,7 @@ choice runs beside both; at least {least} of the speed of either is required of 
 what the columns are, is said in [benchmarks](benchmarks.md). `pybridge.bridge(f, explain=True)` says what is
 chosen, and why.
 """
-_SHORTFALLS = Path(__file__).parent / "shortfalls.md"
+_SHORTFALLS = Path(__file__).parent / "shortfalls"  # a text for each page that has one
 _INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH, "choices": _CHOICES}
 
 
@@ -98,7 +98,9 @@ def page(suite: Suite, results: Results, picture: str) -> str:
     ]
     if by_hand:
         parts.append("## By hand, one thread\n\n" + _table(_LIMIT_HEAD, by_hand))
-        parts.append(_SHORTFALLS.read_text())
+    why = _SHORTFALLS / f"{suite.page}.md"
+    if why.exists():
+        parts.append(why.read_text())
     together = [f"- {claim.text}: {'met' if claim.met else '**not met**'}" for claim in claims(results)]
     if together:
         parts.append("## Of several rows\n\n" + "\n".join(together) + "\n")
