@@ -20,6 +20,7 @@ from .results import Measured, Side
 __all__ = ["cold", "error", "machine", "measure", "right", "start_julia"]
 
 _ROUNDS, _BUDGET = 41, 12.0  # rounds of timing, and the seconds after which there are no more
+_SAMPLE = 0.02  # seconds that a side is called for, one call after the other, before the next side is
 
 
 def start_julia() -> float:
@@ -46,7 +47,8 @@ def measure(case: Case, threads: int, quick: bool) -> Measured:
             ours = replace(compiled[OURS][1], error=error(compiled[OURS][2], wanted))
         calls = [lambda run=run: run(*args) for run, _, _ in compiled.values()]
         _, theirs, result = _compile(problem.reference, args)
-        seconds = dict(zip(compiled, interleaved(calls, 3 if quick else _ROUNDS, _BUDGET), strict=True))
+        rounds = (3, _BUDGET) if quick else (_ROUNDS, _BUDGET, _SAMPLE)
+        seconds = dict(zip(compiled, interleaved(calls, *rounds), strict=True))
     sides = {
         name: replace(compiled[name][1], seconds=seconds[name], error=_comparable(compiled[name][2], wanted))
         for name in problem.rivals

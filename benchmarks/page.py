@@ -20,10 +20,11 @@ _BENCHMARKS = """\
 # Benchmarks
 
 `make bench`, or `pybridge bench` in a checkout, measures everything on this page and writes it. Each row
-runs in a process of its own, which is held to one core or to two. Medians are of calls that alternate
-between pybridge and its rivals, all under `jax.jit` in that same process. "Times as fast" is the rival's
-median over pybridge's; what is required of it is in the next column, where 0.5 means that pybridge may take
-twice the rival's time. Each result of pybridge's is compared with JAX's in float64.
+runs in a process of its own, which is held to one core or to two. Medians are of samples that alternate
+between pybridge and its rivals, all under `jax.jit` in that same process; a sample is one call, or as many
+as fit 20 ms, since the first finds caches and the pool of threads as the other side has left them. "Times
+as fast" is the rival's median over pybridge's; what is required of it is in the next column, where 0.5 means
+that pybridge may take twice the rival's time. Each result of pybridge's is compared with JAX's in float64.
 
 The rivals run a second time, in a process of their own, with the flag that has XLA compile loops whole:
 

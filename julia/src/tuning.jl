@@ -164,6 +164,8 @@ const BLOCK_BYTES = 1 << 14
 Points times steps from which on a nest is cut into chunks: fewer, of some 10 µs, are done sooner
 than another thread takes its share (measured)."""
 const WORTH_THREADS = 400_000
+"Rows or columns that a thread takes at a time of a matrix product by tiles, or more. Chosen."
+const LEAST_PART = 32
 "Chunks a thread, since some threads come late."
 const CHUNKS_A_THREAD = 4
 "Bytes that the chunks' own accumulators may take together: with more, the nest is not cut."

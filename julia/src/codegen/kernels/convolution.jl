@@ -110,10 +110,15 @@ end
 parts(::Routines.FeaturesInner, l) = l.batch[1]
 parts(::Routines.BatchInner{W}, l) where {W} = l.made[1] ÷ W
 
+# A register that is not full takes as long as one that is.
+slowdown(::Union{Routines.FeaturesInner{W},Routines.BatchInner{W}}, T, register) where {W} =
+    register ÷ (W * sizeof(T))
+
 function convolve!(p::TilePlan, s::Frame, m::Memory, from, weights, l)
     T = m.type.dtype
     last_ = p.inner isa Routines.FeaturesInner ? l.batch[1] : l.made[1]
-    in_chunks(s, l, parts(p.inner, l), p.room * sizeof(T)) do area, k, chunks
+    slower = slowdown(p.inner, T, register_bytes(s.generator.target))
+    in_chunks(s, l, parts(p.inner, l), p.room * sizeof(T), slower) do area, k, chunks
         copy = local!(s.generator, Ptr{T}, :(convert($(Ptr{T}), $area)))
         start, stop = chunk_bounds!(s.generator, last_, k, chunks)
         call!(s, Routines.convolve_by_tiles!, p.inner, m.pointer, copy, from, weights, l, p.block,
@@ -123,11 +128,11 @@ end
 
 """
 `f(area, k, chunks)` writes the k-th of so many chunks of a convolution, each with so many bytes of
-the workspace."""
-function in_chunks(f, s::Frame, l, most, bytes)
+the workspace; it is so many times slower than a product of matrices."""
+function in_chunks(f, s::Frame, l, most, bytes, slower = 1)
     g = s.generator
     work =
-        l.batch[1] * l.groups[1] * l.made[1] * l.features[1] *
+        slower * l.batch[1] * l.groups[1] * l.made[1] * l.features[1] *
         prod(Int[a.window * a.places for a in l.space])
     chunks = !g.threaded && work >= LARGE_PRODUCT ? min(most, Sys.CPU_THREADS) : 1
     each = cld(bytes, ALIGNMENT) * ALIGNMENT

@@ -36,9 +36,14 @@ result_steps(kind::RowsProduct, m, n) = kind.flipped ? (1, m) : (n, 1)
 # Bytes of each thread for what Fortran takes by reference.
 argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
-# How many parts the rows are cut into, since BLAS rearranges B once a call: no more than threads.
-parts(::MatrixProduct) = Sys.CPU_THREADS
-parts(::VectorProduct) = most_chunks()
+# Threads share the rows, or the columns where there are more: each then reads its own part of the
+# larger matrix. BLAS rearranges B once a call.
+shares_columns(::MatrixProduct, m, n) = false
+shares_columns(::TileProduct, m, n) = m < n
+"How many parts threads share of an m × n product."
+parts(::BlasProduct, m, n) = min(m, Sys.CPU_THREADS)
+parts(::VectorProduct, m, n) = min(m, most_chunks())
+parts(::Union{TileProduct,RowsProduct}, m, n) = min(cld(max(m, n), LEAST_PART), most_chunks())
 # Multiplications from which on several threads pay; those with a vector wait for memory.
 large(::MatrixProduct) = LARGE_PRODUCT
 large(::VectorProduct) = LARGE_VECTOR_PRODUCT
@@ -73,21 +78,27 @@ function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixSt
     g, (batch, m, k), n = s.generator, a.extents, b.extents[2]
     islarge = !g.threaded && batch * m * n * k >= large(kind)
     islarge && batch == 1 && adds_rows(kind, a) && return add_parts!(s, c, a, b)
-    chunks = !islarge ? 1 : batch > 1 ? batch : min(m, parts(kind))
+    chunks = !islarge ? 1 : batch > 1 ? batch : parts(kind, m, n)
+    bycolumns = shares_columns(kind, m, n)
+    shared = bycolumns ? n : m
     with_elements(s, UInt8, chunks * argument_bytes(kind)) do scratch
         function product!(item, from, count, arguments)
-            at(m, place) = :($(m.pointer) + $place * $(sizeof(c.type.dtype)))
-            pc, pa, pb = (at(c, :($item * $(m * n) + $from * $(result_steps(kind, m, n)[1]))),
-                at(a.memory, :($item * $(a.steps[1]) + $from * $(a.steps[2]))),
-                at(b.memory, :($item * $(b.steps[1]))))
+            row, column = bycolumns ? (0, from) : (from, 0)
+            at(m, places...) = :($(m.pointer) + $(+)($(places...)) * $(sizeof(c.type.dtype)))
+            c_row, c_column = result_steps(kind, m, n)
+            pc = at(c, :($item * $(m * n)), :($row * $c_row), :($column * $c_column))
+            pa = at(a.memory, :($item * $(a.steps[1])), :($row * $(a.steps[2])))
+            pb = at(b.memory, :($item * $(b.steps[1])), :($column * $(b.steps[2])))
+            least = batch == 1 ? shared ÷ chunks : shared
+            bycolumns ? multiply_columns!(kind, g, pc, pa, pb, a, b, count, least) :
             multiply_rows!(kind, g, pc, pa, pb, arguments, a, b, count)
         end
-        chunks == 1 && return counted_loop!(i -> product!(i, 0, m, scratch), g, batch)
+        chunks == 1 && return counted_loop!(i -> product!(i, 0, shared, scratch), g, batch)
         chunk = fresh_symbol!(g, Int)
         body = threaded_block(g) do
             mine = :($scratch + $chunk * $(argument_bytes(kind)))
-            batch > 1 && return product!(chunk, 0, m, mine)
-            from, to = chunk_bounds!(g, m, chunk, chunks)
+            batch > 1 && return product!(chunk, 0, shared, mine)
+            from, to = chunk_bounds!(g, shared, chunk, chunks)
             product!(0, from, :($to - $from), mine)
         end
         emit_code!(g, Parallel(chunk, chunks, body))
@@ -118,11 +129,15 @@ function add_parts!(s::Frame, c::Memory, a::MatrixStack, b::MatrixStack)
     end
 end
 
-function multiply_rows!(kind::TileProduct, g, pc, pa, pb, arguments, a, b, count)
-    n, k = b.extents[2], a.extents[3]
-    lanes = Routines.lane_count(a.memory.type.dtype, n, register_bytes(g.target))
-    product = :($(Routines.TiledProduct{lanes})($count, $n, 1, $k, $(a.steps[2]), 0, $(a.steps[3]),
-        0, $(b.steps[3]), $n))
+multiply_rows!(kind::TileProduct, g, pc, pa, pb, arguments, a, b, count) =
+    multiply_tiles!(g, pc, pa, pb, a, b, count, b.extents[2], b.extents[2])
+"So many columns, of which there are `least` or more."
+multiply_columns!(kind::TileProduct, g, pc, pa, pb, a, b, count, least) =
+    multiply_tiles!(g, pc, pa, pb, a, b, a.extents[2], count, least)
+function multiply_tiles!(g, pc, pa, pb, a, b, rows, columns, least)
+    lanes = Routines.lane_count(a.memory.type.dtype, least, register_bytes(g.target))
+    product = :($(Routines.TiledProduct{lanes})($rows, $columns, 1, $(a.extents[3]), $(a.steps[2]),
+        0, $(a.steps[3]), 0, $(b.steps[3]), $(b.extents[2])))
     emit_code!(g, :($(Routines.multiply_tiles!)($pc, $pa, $pb, $product, false)))
 end
 
