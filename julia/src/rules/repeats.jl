@@ -208,7 +208,7 @@ function repeated_axes(eqn, r::Repeated, k)
     in_batch = length(own.batch)
     first_free =
         k == 1 ? in_batch :
-        in_batch + length(free_axes(aval(eqn.inputs[1]), eqn[:lhs_contract], eqn[:lhs_batch]))
+        in_batch + length(free_axes(eqn, 1))
     where_ = result_axes(eqn.inputs[k], own.contract, own.batch, first_free)
     [at for (d, at) in zip(axes, where_) if !(d in r.varying)]
 end

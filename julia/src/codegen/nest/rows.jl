@@ -58,7 +58,8 @@ row_stretches(from, to, part, sums, alone) = Int[]
 function row_stretches(from::Int, to::Int, part, sums, alone)
     n = to - from
     least_row(part, sums) <= n <= LONG_ROW || return Int[]
-    any(islong, part.steps) || !(n < at_once(part) ? alone : !isempty(sums)) || return Int[]
+    isleft = n < at_once(part) ? alone : !isempty(sums)
+    isleft && !any(islong, part.steps) && return Int[]
     rest = n % at_once(part)
     lengths = vcat(n - rest, Int[1 << k for k in 7:-1:0 if rest >> k & 1 == 1])
     filter(>(0), lengths)

@@ -50,7 +50,7 @@ end
     total(i, j, u) = Symbol(:total, i, :_, j, :_, u)
     each(f, totals = 1:U) = Expr(:block, (f(i, j, u) for i in 1:R for j in 1:N for u in totals)...)
     loaded(p, k, apart, place) = :(load($V, $p, $(k - 1) * $apart + $place))
-    "Adds the terms from `place` on to the totals u."
+    # adds the terms from `place` on to the totals u
     function step(u, place, taken = identity)
         column(j) = Symbol(:column, j)
         Expr(:block,
