@@ -11,7 +11,7 @@ from .choices import LEAST
 from .claims import claims
 from .report import Line, environment, failures, figure, limit_lines, lines
 from .results import Measured, Results
-from .runner import FLAG
+from .settings import FLAG
 from .suites import Suite
 
 _BEGIN, _END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
@@ -19,14 +19,15 @@ _MARK = {True: "yes", False: "**no**", None: ""}
 _BENCHMARKS = """\
 # Benchmarks
 
-`make bench`, or `pybridge bench` in a checkout, measures everything on this page and writes it. Each row
-runs in a process of its own, which is held to one core or to two. Medians are of samples that alternate
-between pybridge and its rivals, all under `jax.jit` in that same process; a sample is one call, or as many
-as fit 20 ms, since the first finds caches and the pool of threads as the other side has left them. "Times
-as fast" is the rival's median over pybridge's; what is required of it is in the next column, where 0.5 means
-that pybridge may take twice the rival's time. Each result of pybridge's is compared with JAX's in float64.
+`make bench`, or `pybridge bench` in a checkout, measures everything on this page and writes it. In each row
+pybridge and its rivals have a process each, all held to the same core or to the same two, and run under
+`jax.jit`: in one process, what one side has allocated decides how fast the other gets memory. Medians are of
+samples that the processes take in turns; a sample is one call, or as many as fit 20 ms, since the first finds
+the caches as another side has left them. "Times as fast" is the rival's median over pybridge's; what is
+required of it is in the next column, where 0.5 means that pybridge may take twice the rival's time. Each
+result of pybridge's is compared with JAX's in float64.
 
-The rivals run a second time, in a process of their own, with the flag that has XLA compile loops whole:
+The rivals run a second time, in processes of their own, with the flag that has XLA compile loops whole:
 
 ```
 XLA_FLAGS={flag}

@@ -1,4 +1,4 @@
-"""New Python processes, each of which answers with a line of JSON."""
+"""New Python processes, which answer with lines of JSON."""
 
 from __future__ import annotations
 
@@ -6,16 +6,74 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 _ROOT = Path(__file__).resolve().parent.parent
-_PATIENCE = 900.0  # seconds for one process
+_PATIENCE = 900.0  # seconds for one answer
 
 
 class WorkerFailed(Exception):
     """A process ended without an answer."""
+
+
+class Worker:
+    """A process that answers each line of its input with one of JSON, and ends where its input ends.
+
+    A context manager: the process does not outlive it.
+    """
+
+    def __init__(self, *arguments: str, variables: Mapping[str, str]):
+        """arguments: Python's. variables: what differs from this process's environment."""
+        self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - __exit__ closes
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=_ROOT,
+            env=_environment(variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+
+    def ask(self, question: str) -> Any:
+        """The answer to a line.
+
+        Raises:
+            WorkerFailed: the process ended, or did not answer in time and was killed.
+        """
+        assert self._process.stdin is not None and self._process.stdout is not None
+        late = threading.Timer(_PATIENCE, self._process.kill)
+        late.start()
+        try:
+            print(question, file=self._process.stdin, flush=True)
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            in_time = late.is_alive()
+            late.cancel()
+        if not answer:
+            raise self._failure(in_time)
+        return json.loads(answer)
+
+    def _failure(self, in_time: bool) -> WorkerFailed:
+        if not in_time:
+            return WorkerFailed(f"no answer within {_PATIENCE:g} s")
+        status = self._process.wait()
+        self._errors.seek(0)
+        return _ended(status, self._errors.read())
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
 
 
 def ask(*arguments: str, variables: Mapping[str, str]) -> Any:
@@ -31,13 +89,11 @@ def ask(*arguments: str, variables: Mapping[str, str]) -> Any:
 
 def run(*arguments: str, variables: Mapping[str, str]) -> str:
     """What a process prints; see `ask`."""
-    # Python keeps its compiled files, as it does those of installed packages.
-    environment = {name: x for name, x in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=_ROOT,
-            env={**environment, **variables},
+            env=_environment(variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -47,8 +103,16 @@ def run(*arguments: str, variables: Mapping[str, str]) -> str:
     except subprocess.TimeoutExpired:
         raise WorkerFailed(f"no answer within {_PATIENCE:g} s") from None
     if done.returncode:
-        words = done.stderr.strip().splitlines()
-        raise WorkerFailed(
-            f"the process ended with status {done.returncode}: {words[-1][:300] if words else ''}"
-        )
+        raise _ended(done.returncode, done.stderr)
     return done.stdout
+
+
+def _environment(variables: Mapping[str, str]) -> dict[str, str]:
+    # Python keeps its compiled files, as it does those of installed packages.
+    kept = {name: x for name, x in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **variables}
+
+
+def _ended(status: int, errors: str) -> WorkerFailed:
+    words = errors.strip().splitlines()
+    return WorkerFailed(f"the process ended with status {status}: {words[-1][:300] if words else ''}")

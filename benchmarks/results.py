@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from .case import Requirement
@@ -57,17 +57,6 @@ class Measured:
         """How many times its limit's time pybridge takes."""
         mine, least = self.ours.seconds, self.limit.seconds if self.limit else None
         return None if mine is None or not least else mine / least
-
-    def with_better(self, flagged: Measured) -> Measured:
-        """With each rival as it was faster: here, or where it ran with XLA's flag."""
-
-        def better(name: str, side: Side) -> Side:
-            other = flagged.rivals.get(name, Side())
-            if side.seconds is None or other.seconds is None or side.seconds <= other.seconds:
-                return side
-            return replace(other, flagged=True)
-
-        return replace(self, rivals={name: better(name, side) for name, side in self.rivals.items()})
 
     def _time(self, side: Side) -> float | None:
         return side.first if self.cold else side.seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,15 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from pybridge import cache
-
+from . import turns
 from .case import OURS, Case
 from .measure import error
 from .processes import WorkerFailed, ask
-from .results import Measured, Results, Side, measured, side
-
-# With it XLA compiles a loop whole, whatever the bytes it touches: what users of plain JAX on CPU can set.
-FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
+from .results import Measured, Results, Side, side
+from .settings import variables
 
 
 def run(
@@ -42,11 +38,10 @@ def _row(case: Case, threads: int, quick: bool) -> Measured:
     try:
         if case.cold:
             return _cold(case, threads, quick)
-        words = (str(threads), case.name, *_flags(quick))
-        row = measured(_ask(*words))
+        row = turns.measure(case, threads, quick)
         if case.limit and threads == 1:
-            row = replace(row, limit=_limit(words))
-        return row if quick else row.with_better(measured(_ask(*words, flags=FLAG)))
+            row = replace(row, limit=_limit((str(threads), case.name, *_flags(quick))))
+        return row
     except WorkerFailed as failure:
         return Measured(
             case.name,
@@ -87,13 +82,6 @@ def _flags(quick: bool) -> Iterator[str]:
         yield "--quick"
 
 
-def _ask(*arguments: str, flags: str = "") -> dict[str, Any]:
-    # First results are those of a first time, with nothing kept from before; kernels are in files, as users
-    # have them.
+def _ask(*arguments: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="pybridge-bench-") as folder:
-        variables = {cache.SETTING: folder, "XLA_FLAGS": _with(flags)}
-        return ask("-m", "benchmarks.worker", *arguments, variables=variables)
-
-
-def _with(flags: str) -> str:
-    return " ".join(filter(None, [os.environ.get("XLA_FLAGS", ""), flags]))
+        return ask("-m", "benchmarks.worker", *arguments, variables=variables(folder))

@@ -13,7 +13,7 @@ import numpy as np
 from pybridge.runtime import julia
 
 from ..case import Case, Limit, Problem
-from ..measure import error, right
+from ..measure import error, in_float64
 from ..results import Side
 
 _FOLDER = Path(__file__).parent
@@ -30,7 +30,7 @@ def measure(case: Case, quick: bool) -> Side:
     assert limit is not None and case.make is not None
     with jax.enable_x64(case.x64):
         problem = case.make(quick)
-        wanted = right(problem.reference, problem.args)
+        wanted = in_float64(problem.reference, problem.args)
     side, results = _run(limit, problem, quick)
     if side.failure:
         return side

@@ -13,30 +13,35 @@ _SHORTEST = 1e-3  # seconds
 _FEWEST = 3  # rounds, however long they last
 
 
-def interleaved(
-    calls: Sequence[Callable[[], Any]], rounds: int, budget: float, shortest: float = _SHORTEST
-) -> list[float]:
-    """The median seconds of each call. Rounds end early, after three, when `budget` seconds are spent.
+def interleaved(calls: Sequence[Callable[[], Any]], rounds: int, budget: float) -> list[float]:
+    """The median seconds of each call, taken in turns; see `medians`. Raises what a call raises."""
+    return medians([sampler(call) for call in calls], rounds, budget)
 
-    shortest: calls that take fewer seconds are repeated until a sample lasts as long. The first call of a
-    sample finds the caches and the thread pool as another function has left them.
 
-    Raises what a call raises.
+def medians(samplers: Sequence[Callable[[], float]], rounds: int, budget: float) -> list[float]:
+    """The median of each sampler's samples, taken in turns. Raises what a sampler raises.
+
+    Rounds end early, after three, when `budget` seconds are spent.
     """
-    loops = [_loops(call, shortest) for call in calls]
-    samples: list[list[float]] = [[] for _ in calls]
+    samples: list[list[float]] = [[] for _ in samplers]
     start = time.perf_counter()
     for done in range(rounds):
         if done >= _FEWEST and time.perf_counter() - start > budget:
             break
-        for call, count, taken in zip(calls, loops, samples, strict=True):
-            taken.append(_seconds(call, count))
+        for sample, taken in zip(samplers, samples, strict=True):
+            taken.append(sample())
     return [statistics.median(taken) for taken in samples]
 
 
-def _loops(call: Callable[[], Any], shortest: float) -> int:
+def sampler(call: Callable[[], Any], shortest: float = _SHORTEST) -> Callable[[], float]:
+    """A function that measures the seconds of a call. Calls it twice, and raises what it raises.
+
+    shortest: calls that take fewer seconds are repeated until a sample lasts as long. The first call of a
+    sample finds the caches and the thread pool as another function has left them.
+    """
     _seconds(call, 1)
-    return max(1, round(shortest / max(_seconds(call, 1), 1e-7)))
+    count = max(1, round(shortest / max(_seconds(call, 1), 1e-7)))
+    return lambda: _seconds(call, count)
 
 
 def _seconds(call: Callable[[], Any], count: int) -> float:

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import library, limits, picture
+from benchmarks import library, limits, picture, processes, turns
 from benchmarks.case import GRAD, OURS, Limit, Requirement
 from benchmarks.claims import claims
 from benchmarks.command import app
-from benchmarks.measure import cold, error, measure
+from benchmarks.measure import Right, cold, error, measure
 from benchmarks.page import page, replace_short_table
 from benchmarks.polybench import KERNELS
+from benchmarks.processes import Worker, WorkerFailed
 from benchmarks.report import limit_lines, lines, passed, table
 from benchmarks.results import Measured, Results, Side
 from benchmarks.suites import SUITES, cases
@@ -146,14 +147,59 @@ def test_gradients_of_a_batch_are_held_to_more_where_there_are_two_threads():
     assert found == [(3, True), (5, False)]
 
 
-def test_the_rival_is_jax_as_it_is_faster_as_it_comes_or_with_the_flag():
-    plain, flagged = made("scan-60", 0.001, 0.04), made("scan-60", 0.002, 0.01)
-    row = plain.with_better(flagged)
-    assert row.ratio(GRAD) == pytest.approx(10) and row.rivals[GRAD].flagged and row.ours == plain.ours
-    assert flagged.with_better(plain) == flagged
-    assert plain.with_better(dataclasses.replace(flagged, rivals={})) == plain
+def test_the_rival_is_jax_as_it_is_faster_as_it_comes_or_with_the_flag(monkeypatch):
+    """Processes that tell given times, and one that ends."""
+    times = {(OURS, ""): 0.001, (GRAD, ""): 0.04, (GRAD, turns.FLAG): 0.01}
+    (case,) = (case for case in CASES if case.name == "scan-60")
+
+    class Told:
+        def __init__(self, *arguments, variables):
+            self.time = times[arguments[arguments.index("--side") + 1], variables["XLA_FLAGS"]]
+
+        def ask(self, question):
+            if self.time is None:
+                raise WorkerFailed("it ended")
+            return {"first": {"first": 1.0, "memory": 8}, "sample": self.time, "error": 0.0}[question]
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *raised):
+            pass
+
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    monkeypatch.setattr(turns, "Worker", Told)
+    monkeypatch.setattr(turns, "ask", lambda *words, variables: None)
+    monkeypatch.setattr(turns, "load_right", lambda path: Right(None, 8, 0.0))
+    row = turns.measure(case, 1, quick=False)
+    assert row.ratio(GRAD) == pytest.approx(10) and row.rivals[GRAD].flagged and row.agrees
     (line,) = lines(Results(MACHINE, False, (row,)))
     assert line.against == "jax.grad, flag" and line.required == 20
+    times[GRAD, ""] = 0.01
+    assert not turns.measure(case, 1, quick=False).rivals[GRAD].flagged
+    times[GRAD, turns.FLAG] = None
+    assert turns.measure(case, 1, quick=False).ratio(GRAD) == pytest.approx(10)
+    times[OURS, ""] = None
+    failed = turns.measure(case, 1, quick=False)
+    assert failed.ours.failure == "it ended" and not failed.agrees and failed.ratio(GRAD) is None
+
+
+def test_a_process_answers_line_by_line_and_says_why_it_ended():
+    code = "for line in iter(input, 'stop'): print(len(line), flush=True)\nraise SystemError('stopped')"
+    with Worker("-c", code, variables={}) as worker:
+        assert [worker.ask("four"), worker.ask("eleven more")] == [4, 11]
+        for _ in range(2):
+            with pytest.raises(WorkerFailed, match="status 1: SystemError: stopped"):
+                worker.ask("stop")
+
+
+def test_a_process_that_does_not_answer_is_ended(monkeypatch):
+    monkeypatch.setattr(processes, "_PATIENCE", 0.2)
+    with (
+        Worker("-c", "import time; time.sleep(60)", variables={}) as worker,
+        pytest.raises(WorkerFailed, match=r"no answer within 0\.2 s"),
+    ):
+        worker.ask("first")
 
 
 def by_hand(case: str, mine: float, seconds: float | None, **changes) -> Measured:

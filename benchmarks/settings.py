@@ -1,0 +1,17 @@
+"""The environment of the processes that are measured."""
+
+from __future__ import annotations
+
+import os
+
+from pybridge import cache
+
+# With it XLA compiles a loop whole, whatever the bytes it touches: what users of plain JAX on CPU can set.
+FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
+
+
+def variables(folder: str, flag: str = "") -> dict[str, str]:
+    """What differs from this process's. folder: empty, so that first results are those of a first time, and
+    there all the same, so that kernels are in files, as users have them."""
+    flags = " ".join(filter(None, [os.environ.get("XLA_FLAGS", ""), flag]))
+    return {cache.SETTING: folder, "XLA_FLAGS": flags}

@@ -1,0 +1,81 @@
+"""A row, measured by a process for each side, which take turns.
+
+In one process what a side leaves behind is part of the next one's time: whether memory goes back to the
+system after each call depends on what was allocated before, and a pool of threads goes on looking for work.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from pybridge.comparison._timing import medians
+
+from .case import OURS, Case
+from .measure import assembled, load_right, rounds
+from .processes import Worker, WorkerFailed, ask
+from .results import Measured, Side, side
+from .settings import FLAG, variables
+
+
+@dataclass(frozen=True)
+class _Player:
+    """A side's process. side: what its first call took, or why there is no such process any more."""
+
+    name: str
+    worker: Worker
+    side: Side
+
+
+def measure(case: Case, threads: int, quick: bool) -> Measured:
+    """All sides of a row, the rivals as they come and with XLA's flag: the faster of both is the rival.
+
+    Raises:
+        WorkerFailed: there is no result of JAX's to compare with, or a side failed after its first result.
+    """
+    words = ("-m", "benchmarks.worker", str(threads), case.name, *(["--quick"] if quick else []))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pybridge-bench-")))
+        right = folder / "right.pickle"
+        ask(*words, "--right", str(right), variables=variables(str(folder / "right")))
+        players = []
+        for name, flag in _sides(case, quick):
+            settings = variables(str(folder / str(len(players))), flag)
+            worker = stack.enter_context(
+                Worker(*words, "--side", name, "--right", str(right), variables=settings)
+            )
+            players.append(_Player(name, worker, _first(worker, bool(flag))))
+        sides = _sampled(players, quick)
+        return assembled(case, threads, sides.pop(OURS), sides, load_right(right))
+
+
+def _sides(case: Case, quick: bool) -> Iterator[tuple[str, str]]:
+    """The processes: whose they are, and XLA's flag or nothing."""
+    yield OURS, ""
+    for rival in case.rivals:
+        yield rival, ""
+        if not quick:
+            yield rival, FLAG
+
+
+def _first(worker: Worker, flagged: bool) -> Side:
+    """Waits for the side's first result, so that nothing else runs meanwhile."""
+    try:
+        return replace(side(worker.ask("first")), flagged=flagged)
+    except WorkerFailed as failure:
+        return Side(failure=str(failure), flagged=flagged)
+
+
+def _sampled(players: Sequence[_Player], quick: bool) -> dict[str, Side]:
+    """By name, with seconds and errors, what failed without; where two are of one name, the faster."""
+    alive = [p for p in players if not p.side.failure]
+    seconds = medians([partial(p.worker.ask, "sample") for p in alive], *rounds(quick))
+    sides = {p.name: p.side for p in players}
+    slowest_first = sorted(zip(alive[::-1], seconds[::-1], strict=True), key=lambda timed: -timed[1])
+    for player, taken in slowest_first:
+        sides[player.name] = replace(player.side, seconds=taken, error=player.worker.ask("error"))
+    return sides
