@@ -75,7 +75,7 @@ put_slot(v, k, types) = :($(Core.Intrinsics.pointerset)($(slot_pointer(v, k, typ
 "What a stretch for several threads needs of the code around it."
 function outer_variables(p::Parallel, types)
     part = Section(Any[p.body])
-    sort!([v for v in part.used if haskey(types, v) && !(v in part.set) && v !== p.index])
+    in_order(v for v in part.used if haskey(types, v) && !(v in part.set) && v !== p.index)
 end
 widest_parallel(ex, types) = 0
 widest_parallel(p::Parallel, types) = length(outer_variables(p, types))
@@ -104,12 +104,17 @@ holds_parallel(ex) = ex isa Parallel || (ex isa Expr && any(holds_parallel, ex.a
 # ---- length
 
 """
+Variables in the order in which they were made, v9 before v10. That of a loop's carried values
+decides which of them LLVM puts into vectors together."""
+in_order(variables) = sort!(collect(Symbol, variables); by = v -> (length(string(v)), v))
+
+"""
 Makes functions of the sections, and gives their calls and the number of slots that they use, beyond
 the first `base`."""
 function section_calls!(definitions, parts, types, base, name)
     before, crossing = Set{Symbol}(first.(ARGUMENTS)), Symbol[]
     for part in parts
-        append!(crossing, sort!([v for v in part.used if v in before && !(v in crossing)]))
+        append!(crossing, in_order(v for v in part.used if v in before && !(v in crossing)))
         union!(before, part.defined)
     end
     slot = Dict(v => base + k for (k, v) in enumerate(crossing))
@@ -122,14 +127,14 @@ function section_calls!(definitions, parts, types, base, name)
             :(@noinline function $f($CONTEXT::Ptr{UInt8})
                 $(
                     (
-                        get_slot(v, slot[v], types) for v in sort!(collect(part.used))
+                        get_slot(v, slot[v], types) for v in in_order(part.used)
                         if v in before && haskey(slot, v)
                     )...
                 )
                 $(part.code...)
                 $(
                     (
-                        put_slot(v, slot[v], types) for v in sort!(collect(part.set))
+                        put_slot(v, slot[v], types) for v in in_order(part.set)
                         if haskey(slot, v) && (v in before || v in part.defined)
                     )...
                 )
