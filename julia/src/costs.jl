@@ -2,6 +2,16 @@
 # set to it. One scale for all of them: an addition is 1, an element that only moves 0. What a
 # function of numbers costs stands in the line that defines it (rules/unary.jl and the like).
 
+"""
+What a Program takes, in additions: of each equation all its elements, of a loop all its trips. What
+is no function of elements counts as one that is, so that this is an estimate from below."""
+work(p::Program) = sum(Int[work(e) for e in p.equations])
+function work(e::Equation)
+    trips = get(e.attrs, :length, 1)
+    hasbodies(e) && return trips * maximum(Int[work(p) for p in bodies(e)])
+    (isfusable(e.op, e) ? cost(e.op, e) : 1) * sum(Int[size_of(shape(v)) for v in e.outputs])
+end
+
 # ---- the limits, in rising order
 
 """

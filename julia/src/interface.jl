@@ -320,6 +320,13 @@ of that name, whose `window_order` says it; by default nothing changes."""
 reorder_carries(op::Primitive, eqn) = Equation[eqn]
 
 """
+    stacked_records(op, eqn) -> numbers
+
+Which results of a loop are stacks of records (`pack_loop_residuals`) of the items of a batch.
+Called by `transpose_records`; by default none."""
+stacked_records(op::Primitive, eqn) = Int[]
+
+"""
     transpose_stacks(op, eqn, sources, results) -> equation
 
 A loop that transposes slices itself: of operands that equations in `sources` give, which keep the

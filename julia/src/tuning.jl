@@ -51,6 +51,11 @@ The part of an array up to which a window is added in place, and kept when the a
 before it is read: else the whole array would be passed."""
 const SMALL_WINDOW = 1 // 8
 
+"""
+Items of a batch from which on the numbers of a record are kept apart: two vectors of float64, with
+AVX-512."""
+const ITEMS_OF_VECTORS = 16
+
 "The share from which on an update at a fixed place is written with the rest of the array. Chosen."
 const LARGE_WINDOW = 1 // 2
 """

@@ -21,7 +21,7 @@ const MAY_KNOW = [
     "codegen/lower" =>
         ["ir", "interface.jl", "tuning.jl", "math", "ffi", "rules", "codegen/plan",
             "codegen/generator", "codegen/nest"],
-    "codegen/kernels" => ["ir", "interface.jl", "tuning.jl", "math", "passes", "rules",
+    "codegen/kernels" => ["ir", "interface.jl", "costs.jl", "tuning.jl", "math", "passes", "rules",
         "codegen/plan", "codegen/generator", "codegen/nest", "codegen/lower"],
     "codegen/compile.jl" => ["ir", "passes", "rules", "codegen/generator", "codegen/lower"],
     "codegen/objects" => ["ir", "math", "ffi", "rules", "codegen/generator", "codegen/nest",

@@ -17,6 +17,9 @@ from ..ir.numerals import DTYPES
 from ..ir.types import Dim, SymDim, TensorType
 from .adapter import internals
 
+Sizes = tuple[tuple[str, Any], ...]
+"""Of symbolic dimensions, by their names."""
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 

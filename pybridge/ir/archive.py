@@ -209,9 +209,5 @@ def _places(types: Mapping[str, TensorType], length: int) -> tuple[dict[str, int
     places, end = {}, _START + length
     for ref in sorted(types):
         places[ref] = -(-end // ALIGNMENT) * ALIGNMENT
-        end = places[ref] + _bytes(types[ref])
+        end = places[ref] + types[ref].bytes
     return places, end
-
-
-def _bytes(type_: TensorType) -> int:
-    return math.prod(n for n in type_.shape if isinstance(n, int)) * DTYPES[type_.dtype].itemsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,11 @@ class TensorType:
     @property
     def inexact(self) -> bool:
         return is_inexact(self.dtype)
+
+    @property
+    def bytes(self) -> int:
+        """What an array takes; symbolic dimensions count as 1."""
+        return math.prod(n for n in self.shape if isinstance(n, int)) * DTYPES[self.dtype].itemsize
 
 
 @dataclass(frozen=True, slots=True)

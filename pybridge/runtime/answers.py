@@ -8,7 +8,7 @@ from .. import cache, errors
 from .keys import key
 
 # The requests that read and write Programs, and nothing else.
-_KEPT = frozenset({"normalize", "check", "jvp", "linearize", "transpose", "vjp", "optimize"})
+_KEPT = frozenset({"normalize", "check", "jvp", "linearize", "transpose", "vjp", "with_gradient", "optimize"})
 # Those whose results belong to this process, while what is wrong with a Program is so in any.
 _REFUSING = frozenset({"compile", "object"})
 # Errors about the Program, which the same request meets again.

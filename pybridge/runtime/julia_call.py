@@ -7,11 +7,11 @@ each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operat
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -23,23 +23,19 @@ from jax.interpreters import ad, batching, mlir
 from ..errors import EngineUnavailable, NotDifferentiable
 from ..frontend.adapter import checks, devices, eager, jaxprs, partial_evaluation
 from ..frontend.adapter.extend import Primitive
-from ..frontend.dimensions import Dimensions
+from ..frontend.dimensions import Dimensions, Sizes
 from ..frontend.emission import to_jax
-from ..frontend.lowering import lower
 from ..ir.cost_model import reason_for_xla
 from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
-from ..ir.records import is_stack_of_records
-from ..ir.while_bounds import bounded, common_bound, relies_on_bounds
+from ..ir.while_bounds import relies_on_bounds
 from . import native, transforms
-from .tangents import Halves, Split, joint, split, with_results
+from .batches import batched
+from .tangents import Halves, Split, gradient, joint, split, with_results
 
 _LOG = logging.getLogger(__name__)
-
-Sizes = tuple[tuple[str, Any], ...]
-"""Of symbolic dimensions, by their names."""
 
 julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
@@ -148,6 +144,10 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     given = [tangents[i] for i in active]
     how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
     try:
+        if _is_reverse(given) and execute not in _BY_XLA:
+            whole = gradient(program, active)
+            if whole is not None:
+                return _by_gradient(program, whole, primals, given, how)
         # Two kernels share no computation; XLA finds by itself what its operations have in common.
         cut = split(program, active, execute not in _BY_XLA)
         both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
@@ -162,6 +162,21 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     return ys, [
         next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(cut.has_tangent, ys, strict=True)
     ]
+
+
+def _by_gradient(program: Program, whole: Program, primals, tangents, how):
+    """Of a real scalar, whose derivative is its gradient: what is kept is as large as the arguments."""
+    results = _derived(whole, *primals, **how)
+    ys, gradients = results[: len(program.outputs)], results[len(program.outputs) :]
+    (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
+    dot = _products(gradients, tangents, like=ys[place].dtype)
+    return ys, [dot if i == place else jaxprs.no_tangent(y) for i, y in enumerate(ys)]
+
+
+@functools.partial(jax.jit, static_argnames="like")
+def _products(gradients, tangents, like):
+    """The sum of the products of gradients and tangents: a number."""
+    return sum(jnp.sum(g * t).astype(like) for g, t in zip(gradients, tangents, strict=True))
 
 
 def _is_reverse(tangents: Sequence[Any]) -> bool:
@@ -355,86 +370,6 @@ for _p in (julia_call_p, julia_jvp_p):
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residuals=0, **how):
     whole = batched(program, args, dims, sizes, residuals, how["execute"] not in _BY_XLA)
     return call(whole.program, *whole.hoisted, *args, sizes=sizes, residuals=residuals, **how), whole.dims
-
-
-@dataclass(frozen=True)
-class Batched:
-    """A Program for a batch. hoisted: arrays to put in front of the arguments.
-
-    dims: for each result the place of its batch axis, or None where it is the same for the whole batch.
-    """
-
-    program: Program
-    hoisted: list[Any]
-    dims: list[int | None]
-
-
-_VECTOR = 16
-"""The items from which on the numbers of a record are kept apart: two vectors of float64, with AVX-512."""
-
-
-def batched(
-    program: Program,
-    args: Sequence[Any],
-    dims: Sequence[Any],
-    sizes: Sizes = (),
-    residuals: int = 0,
-    natively: bool = False,
-) -> Batched:
-    """The Program for arguments with a batch axis at `dims`; results but residuals have it in front.
-
-    natively: it is probably Julia that runs it, which computes the items in vectors.
-    """
-    avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
-    x64 = bool(jax.config.jax_enable_x64)
-    return _batched(program, avals, tuple(dims), sizes, residuals, natively, x64)
-
-
-@remembered(maxsize=1024)
-def _batched(
-    program: Program, avals: tuple, dims: tuple, sizes: Sizes, residuals: int, natively: bool, x64: bool
-) -> Batched:
-    # `x64` is part of the key alone: the types that JAX gives to indices depend on it.
-    evaluate = to_jax(program, sizes=sizes)
-
-    def traced(out_axes: Any) -> tuple[jaxprs.ClosedJaxpr, list[int | None]]:
-        """The results with their batch axes at `out_axes`, and where they have them by themselves."""
-        found: list[int | None] = []
-        shared: dict[int, Any] = {}
-
-        def those_that_differ(*args: Any) -> list[Any]:
-            results = evaluate(*args)
-            found.extend(jaxprs.batch_axis(y) for y in results)
-            shared.update((i, y) for i, y in enumerate(results) if found[i] is None)
-            return [y for i, y in enumerate(results) if i not in shared]
-
-        def whole(*args: Any) -> list[Any]:
-            differing = iter(jax.vmap(those_that_differ, in_axes=dims, out_axes=out_axes)(*args))
-            return [shared[i] if i in shared else next(differing) for i in range(len(program.outputs))]
-
-        return jax.make_jaxpr(whole)(*avals), found
-
-    jaxpr, found = traced(0)
-    sizes_of_batch = [x.shape[axis] for x, axis in zip(avals, dims, strict=True) if axis is not None]
-    in_vectors = natively and all(isinstance(n, int) and n >= _VECTOR for n in sizes_of_batch)
-
-    def place(i: int, axis: int | None) -> int | None:
-        # What loops stack has the batch axis behind that of the trips. To move it would cost a copy, here and
-        # where it is used, but a user wants it in front.
-        if axis is None:
-            return None
-        if i < len(found) - residuals:
-            return 0
-        # In front of the numbers of a record, vectors of items would be stored and loaded one number at a
-        # time. Native loops transpose the record of each trip as they write and read it.
-        last = in_vectors and is_stack_of_records(program, i)
-        return len(program.output_types[i].shape) if last else axis
-
-    out_dims = [place(i, axis) for i, axis in enumerate(found)]
-    if any(out_dims):
-        jaxpr, _ = traced([axis for axis in out_dims if axis is not None])
-    made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
-    return Batched(bounded(made, common_bound(program)), hoisted, out_dims)
 
 
 def _batch_in_halves(args: Sequence[Any], dims: Sequence[Any], *, program, halves, **how):

@@ -42,6 +42,7 @@ _DOING = {
     "linearize": "differentiating",
     "transpose": "differentiating",
     "vjp": "differentiating",
+    "with_gradient": "differentiating",
 }
 ENZYME_FAILED = "EnzymeFailed"
 """Julia's name for what pybridge calls EnzymeError."""

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..errors import NotDifferentiable, UnsupportedPrimitive
 from ..frontend import derived_structures
 from ..frontend.primitives.custom import lacks_forward_mode
 from ..ir.dead_code import needed_inputs, restricted, with_inputs
 from ..ir.deferred import remembered
 from ..ir.program import Program
 from ..ir.types import Atom, Var
-from .transforms import jvp, linearize
+from .transforms import jvp, linearize, with_gradient
+
+_WIDE = ("f32", "f64")
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,23 @@ def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
     structure = program.structure and derived_structures.known(program.structure, len(outputs) - count)
     known = replace(lin.known, outputs=tuple(outputs), structure=structure)
     return Split(known, lin.linear, lin.has_tangent, residuals)
+
+
+@remembered(maxsize=1024)
+def gradient(program: Program, active: tuple[int, ...]) -> Program | None:
+    """(x...) -> (y..., the gradient by the active x...) of a Program with one real scalar.
+
+    None where it has other inexact results, or no transpose; and where numbers are complex, or narrow: who
+    scales a loss does so because cotangents of few bits are lost unless the backward pass itself is scaled.
+    """
+    types = [t for t in program.output_types if t.inexact]
+    chosen = [program.input_types[i] for i in active]
+    if len(types) != 1 or types[0].shape or not all(t.dtype in _WIDE for t in (*types, *chosen)):
+        return None
+    try:
+        return with_gradient(program, active)
+    except (NotDifferentiable, UnsupportedPrimitive):
+        return None
 
 
 @dataclass(frozen=True)

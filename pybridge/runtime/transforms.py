@@ -102,6 +102,11 @@ def vjp(program: Program, active: Chosen = None, *, value: bool = False, optimiz
     return _structured(program, made, lambda of, s: of.vjp(s, mask, _inexact(program), value))
 
 
+def with_gradient(program: Program, active: Chosen = None) -> Program:
+    """(x...) -> (y..., the gradient of the one inexact y, a scalar, by the active x...), optimized."""
+    return _made(_with_gradient, program, active_inputs(program, active), True)
+
+
 def _inexact(program: Program) -> Mask:
     return tuple(type_.inexact for type_ in program.output_types)
 
@@ -176,6 +181,11 @@ def _transpose(program: Program, linear: Mask, optimize: bool, cotangents: Mask)
 @functools.lru_cache(maxsize=4096)
 def _vjp(program: Program, active: Mask, optimize: bool, value: bool) -> Program:
     return _program(program, ask("vjp", program, digits(active), str(int(value)), _flag(optimize)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _with_gradient(program: Program, active: Mask, optimize: bool) -> Program:
+    return _program(program, ask("with_gradient", program, digits(active)))
 
 
 def _program(origin: Program, text: str) -> Program:

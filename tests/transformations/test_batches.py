@@ -65,8 +65,8 @@ def test_derivatives_of_batches(execute, x64):
 
 def test_residuals_of_a_loop_are_not_moved(x64):
     """They have the batch axis behind that of the trips, where JAX's rule for `scan` puts it and wants it."""
-    g = pb.bridge(lambda x, y: jnp.sum(path(x, y)[2]))
-    of = jax.vmap(jax.grad(g, (0, 1)), (0, 2))
+    g = pb.bridge(lambda x, y: path(x, y)[2])
+    of = jax.vmap(jax.grad(lambda x, y: jnp.sum(g(x, y)), (0, 1)), (0, 2))
     forward, backward = programs_in(jax.make_jaxpr(of)(XS, YS).jaxpr)
     moved = [eq for p in (forward, backward) for eq in p.all_equations() if eq.op == "transpose"]
     assert not [eq for eq in moved if 5 in eq.outputs[0].type.shape]
@@ -122,7 +122,8 @@ def test_records_of_batches(n, execute, x64):
     [(16, "julia", (4, 5, 3, 16)), (15, "julia", (4, 15, 5, 3)), (16, "xla", (4, 16, 5, 3))],
 )
 def test_numbers_of_records_are_apart_in_vectors_of_items(n, execute, shape, x64):
-    of = jax.vmap(jax.grad(pb.bridge(lorenz, execute=execute)), (0, 1, 0))
+    bridged = pb.bridge(lambda *args: lorenz(*args)[None], execute=execute)
+    of = jax.vmap(jax.grad(lambda *args: bridged(*args)[0]), (0, 1, 0))
     forward, _ = programs_in(jax.make_jaxpr(of)(*items(n)).jaxpr)
     assert shape in [t.shape for t in forward.output_types]
 
@@ -164,3 +165,61 @@ def test_blocks_of_items_on_threads(dtype, x64):
     for _ in range(3):  # threads take the blocks in another order each time
         assert_agree(jax.jit(lambda: derivatives(g))(), wanted, "value", tolerance)
     assert_agree(jax.jit(g)(angles, speeds, length), pendulums(angles, speeds, length), "value", tolerance)
+
+
+def simulated(rates, start, days=40):
+    """An SIR model that writes its path: (2 rates, 2 fractions at the start) -> its misfit."""
+
+    def day(t, path):
+        s, i = path[t - 1]
+        new = rates[0] * s * i
+        return path.at[t].set(jnp.stack([s - new, i + new - rates[1] * i]))
+
+    path = lax.fori_loop(1, days, day, jnp.zeros((days, 2)).at[0].set(start))
+    return jnp.sum(path[:, 1] ** 2)
+
+
+def blocks_in(program):
+    """The numbers of trips of the loops that carry nothing."""
+    return [eq.attrs["length"] for eq in program.equations if eq.op == "scan" and not eq.attrs["carry"]]
+
+
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+@pytest.mark.parametrize("n", [4096, 1999])
+def test_gradients_of_many_loops_in_blocks(n, execute, x64):
+    """Of items that do not fill the last block, too, and on threads, which take the blocks in any order."""
+    rng = np.random.default_rng(n)
+    rates, starts = rng.uniform(0.1, 0.3, (n, 2)), rng.uniform(0.01, 1, (n, 2))
+    g = pb.bridge(simulated, execute=execute)
+    for name, of, args in [
+        ("both", lambda f: jax.vmap(jax.value_and_grad(f, (0, 1))), (rates, starts)),
+        ("one of them", lambda f: jax.vmap(jax.grad(f, (0, 1)), (0, None)), (rates, starts[0])),
+        ("HVPs", lambda f: jax.vmap(lambda *x: jax.jvp(jax.grad(f, (0, 1)), x, x)[1]), (rates, starts)),
+    ]:
+        wanted = jax.jit(of(simulated))(*args)
+        for _ in range(2):
+            assert_agree(jax.jit(of(g))(*args), wanted, name, 1e-10)
+    of = jax.vmap(jax.grad(g))
+    blocks = [k for p in programs_in(jax.make_jaxpr(of)(rates, starts).jaxpr) for k in blocks_in(p)]
+    assert not blocks if execute == "xla" else 4 <= blocks[0] <= n // 16
+
+
+def test_few_items_and_large_ones_are_in_no_blocks(x64):
+    of = jax.vmap(jax.grad(pb.bridge(simulated, execute="julia")))
+    few = np.full((100, 2), 0.2)
+    (program,) = programs_in(jax.make_jaxpr(of)(few, few).jaxpr)
+    assert not blocks_in(program)
+    long = jax.vmap(jax.grad(pb.bridge(lambda r, s: simulated(r, s, 4000), execute="julia")))
+    many = np.full((1000, 2), 0.2)
+    (program,) = programs_in(jax.make_jaxpr(long)(many, many).jaxpr)
+    assert not blocks_in(program)
+
+
+def test_results_that_all_items_share_come_once_from_blocks(x64):
+    def f(x, y):
+        total, path = lax.scan(lambda s, k: (s + x * k, jnp.sin(s) * x), x, jnp.arange(300.0))
+        return total * jnp.sum(path), jnp.cos(y), jnp.arange(3)
+
+    x, y = np.random.default_rng(0).uniform(size=2000), np.float64(0.3)
+    g = jax.vmap(pb.bridge(f, execute="julia"), (0, None), (0, None, None))
+    assert_agree(g(x, y), jax.vmap(f, (0, None), (0, None, None))(x, y), "value", 1e-12)

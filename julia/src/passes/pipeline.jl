@@ -71,6 +71,23 @@ optimized_halves(l::Linearized) =
     Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
 
 """
+    with_gradient(program, active) -> Program
+
+(x…) → (y…, the gradient of the one inexact result, a scalar, by the active inputs…): both halves of
+the linearization in one Program, where residuals go no further than from one loop to the next."""
+function with_gradient(p::Program, active)
+    l = optimized_halves(linearize(static_windows(reroll_loops(p)), active; compact = true))
+    b, x, m = Builder(), fresh(p.inputs), length(p.outputs)
+    known = inline!(b, l.known, x)
+    ones = Atom[filled(b, aval(a), 1) for a in p.outputs[l.hastangent]]
+    x̄ = backward!(b, l.linear, known[m+1:end], ones)
+    cotangents = Atom[instantiate(b, t, v) for (t, v) in zip(x̄, p.inputs[active])]
+    optimize(
+        Program(string("gradient_", p.name), x, b.equations, vcat(known[1:m], cotangents))
+    )
+end
+
+"""
 The passes over the two halves of a loop's body. `input_bytes`: what each known input takes where it
 is kept, `nothing` for all of it."""
 const LOOP_RESIDUAL_PASSES = (fewest_loop_residuals, pack_loop_residuals)
@@ -84,6 +101,7 @@ const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, f
     Pass(:static_windows, static_windows),
     Pass(:hoist_invariants, hoist_invariants), Pass(:add_in_place, add_in_place),
     Pass(:begin_sums, begin_sums), Pass(:reorder_carries, reorder_carries),
-    Pass(:transpose_stacks, transpose_stacks), Pass(:assign_layouts, assign_layouts),
+    Pass(:transpose_records, transpose_records), Pass(:transpose_stacks, transpose_stacks),
+    Pass(:assign_layouts, assign_layouts),
     Pass(:overwrite_late, overwrite_late), Pass(:contract_products, contract_products)]
 prepare_native(p::Program) = run_passes(NATIVE_PASSES, p)

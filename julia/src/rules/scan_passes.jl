@@ -146,6 +146,20 @@ end
 
 # ---- stacks that are transposed
 
+stacked_records(::Scan, eqn) =
+    [k for k in eqn[:carry]+1:length(eqn.outputs) if gives_records(eqn[:body], k)]
+
+"Whether a result of a loop's body has the numbers of each item of a batch side by side."
+function gives_records(body::Program, k)
+    y = body.outputs[k]
+    made = findfirst(e -> any(v -> v === y, e.outputs), body.equations)
+    made === nothing && return false
+    e = body.equations[made]
+    e.op isa Scan && return findfirst(v -> v === y, e.outputs) in stacked_records(e.op, e)
+    name(e.op) === :concatenate && e[:dim] == ndims(aval(y)) - 1 > 0 &&
+        all(a -> shape(a)[end] == 1, e.inputs)
+end
+
 function transpose_stacks(::Scan, eqn, sources, results)
     body = eqn[:body]
     consts, carry, xs = operand_parts(eqn.attrs, collect(zip(eqn.inputs, body.inputs)))

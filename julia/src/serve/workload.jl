@@ -31,8 +31,12 @@ function answer_with_file(command, text)
         error("the workload failed: $reply")
 end
 
-"What a gradient in JAX compiles: the known half and the transpose of the linear one."
+"""
+What a gradient in JAX compiles: the number with its gradient, or of another Program the known half
+and the transpose of the linear one."""
 function gradient_programs(p::Program)
+    numbers = [isscalar(v) for v in p.outputs if isinexact(dtype(v))]
+    numbers == [true] && return (with_gradient(p, inexact(p.inputs)),)
     l = linearized(p, inexact(p.inputs); compact = true, optimized = true)
     linear = [k > l.residuals && isinexact(dtype(v)) for (k, v) in enumerate(l.linear.inputs)]
     l.known, optimize(transpose(l.linear, linear))

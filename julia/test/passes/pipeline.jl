@@ -213,3 +213,26 @@ end
     work(n) = (p = chain(n); least_seconds(() -> optimize(vjp(p))))
     @test work(4000) < 8 * work(1000) + 0.1
 end
+
+@testset "a number with its gradient" begin
+    text = "(%0: f64[3], %1: f64[4,3], %2: i32[]) {
+      %3: f64[3], %4: f64[4,3] = scan %0 %1 {length=4, reverse=false, consts=0, carry=1, unroll=1,
+        body=(%0: f64[3], %1: f64[3]) {
+        %2: f64[3] = mul %0 %1 %3: f64[3] = sin %2 return %3 %2 }}
+      %5: f64[4,3] = exp %4
+      %6: f64[] = reduce_sum %5 {axes=[0, 1]}
+      %7: i32[] = add %2 1:i32
+      return %7 %6 }"
+    p, r = program(text), seeded("a number with its gradient")
+    x = Any[randn(r, 3), randn(r, 3, 4), fill(Int32(3))]
+    for active in ([true, true, false], [false, true, false])
+        q = typecheck(JaxprAD.with_gradient(p, active))
+        wanted = run(vjp(p, active; value = true), [x; [fill(1.0)]])
+        @test relative_error(run(q, x), wanted) < 1e-14
+        @test length(q.inputs) == 3
+        @test native_agrees(q, x; tolerance = 1e-12)
+    end
+    constant = program("(%0: f64[2]) { %1: f64[2] = floor %0
+      %2: f64[] = reduce_sum %1 {axes=[0]} return %2 }")
+    @test run(JaxprAD.with_gradient(constant, [true]), Any[[1.5, 2.5]])[2] == [0.0, 0.0]
+end

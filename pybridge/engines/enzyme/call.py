@@ -28,6 +28,7 @@ from ...ir.numerals import DTYPES
 from ...ir.program import Program
 from ...ir.types import TensorType
 from ...runtime import julia_call, native, transforms
+from ...runtime.batches import batched
 from ...runtime.requests import ask, digits, enzyme_error, references
 
 enzyme_call_p = Primitive("enzyme_call")
@@ -259,8 +260,8 @@ ad.primitive_transposes[enzyme_derivative_p] = _derivative_transpose
 
 
 def _batch_call(args: Sequence[Any], dims: Sequence[Any], *, program: Program):
-    batched = julia_call.batched(program, args, dims)
-    return call(batched.program, *batched.hoisted, *args), batched.dims
+    whole = batched(program, args, dims)
+    return call(whole.program, *whole.hoisted, *args), whole.dims
 
 
 def _batch_derivative(args: Sequence[Any], dims: Sequence[Any], *, d: Derivative):

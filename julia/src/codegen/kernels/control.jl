@@ -122,6 +122,7 @@ reads_elements(::Scan, e, k) = e[:consts] < k <= e[:consts] + e[:carry]
 reads_elements(::While, e, k) = k > e[:cond_consts] + e[:body_consts]
 
 function emit_step!(::Scan, s::Frame, e)
+    hasindependent_trips(s.generator, e) && return emit_independent_trips!(s, e)
     blocks = item_blocks(s.generator, e)
     blocks === nothing ? emit_scan!(s, e) : emit_blocks!(s, e, blocks)
 end
@@ -148,6 +149,26 @@ function emit_scan!(s::Frame, e)
         emit_trip!(g, body, fixed, carries, slices, places; plan_ = plan_)
     end
     foreach((v, c) -> finish_carry!(s, v, c), kept, carries)
+end
+
+"Whether threads share the trips of a scan: it carries nothing, and is work enough."
+hasindependent_trips(g::Generator, e) =
+    splits_work(g.target) && !g.threaded && e[:carry] == 0 && e[:length] > 1 &&
+    work(e) >= WORTH_THREADS
+
+function emit_independent_trips!(s::Frame, e)
+    g, n, body = s.generator, e[:length], e[:body]
+    consts, _, xs = operand_parts(e.attrs, e.inputs)
+    sources, sinks = Memory[memory_of(s, a) for a in xs], Memory[memory!(s, v) for v in e.outputs]
+    fixed, chunks = Storage[shared(s, a) for a in consts], min(n, most_chunks())
+    on_threads!(g, chunks) do chunk
+        from, to = chunk_bounds!(g, n, chunk, chunks)
+        counted_loop!(g, to; from = from) do t
+            slices = Storage[slice!(g, m, t) for m in sources]
+            places = Memory[slice_memory!(g, m, t) for m in sinks]
+            emit_trip!(g, body, fixed, Carry[], slices, places)
+        end
+    end
 end
 
 function slice!(g::Generator, m::Memory, t)
