@@ -31,9 +31,11 @@ def derivatives(program: Program, derivative: Derivative | None) -> list[Program
             split = program.linearize()
             return [split.known, split.linear]
         case Derivative.grad:
-            from ..runtime.tangents import split
+            from ..runtime.tangents import gradient, split
 
             active = tuple(i for i, type in enumerate(program.input_types) if type.inexact)
+            if (whole := gradient(program, active)) is not None:
+                return [whole]
             halves = split(program, active, True)
             tangents = range(len(halves.residuals), len(halves.linear.inputs))
             return [halves.known, halves.linear.transpose(linear=tangents, optimize=True)]

@@ -55,8 +55,9 @@ def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
 def gradient(program: Program, active: tuple[int, ...]) -> Program | None:
     """(x...) -> (y..., the gradient by the active x...) of a Program with one real scalar.
 
-    None where it has other inexact results, or no transpose; and where numbers are complex, or narrow: who
-    scales a loss does so because cotangents of few bits are lost unless the backward pass itself is scaled.
+    None where it has other inexact results, no derivative or no transpose; and where numbers are complex, or
+    narrow: who scales a loss does so because cotangents of few bits are lost unless the backward pass itself
+    is scaled.
     """
     types = [t for t in program.output_types if t.inexact]
     chosen = [program.input_types[i] for i in active]

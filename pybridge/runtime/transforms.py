@@ -102,8 +102,11 @@ def vjp(program: Program, active: Chosen = None, *, value: bool = False, optimiz
     return _structured(program, made, lambda of, s: of.vjp(s, mask, _inexact(program), value))
 
 
-def with_gradient(program: Program, active: Chosen = None) -> Program:
-    """(x...) -> (y..., the gradient of the one inexact y, a scalar, by the active x...), optimized."""
+def with_gradient(program: Program, active: Chosen = None) -> Program | None:
+    """(x...) -> (y..., the gradient of the one inexact y, a scalar, by the active x...), optimized.
+
+    None where that y does not depend on them.
+    """
     return _made(_with_gradient, program, active_inputs(program, active), True)
 
 
@@ -138,6 +141,8 @@ def _made_with_rules(program: Program, make: Callable[..., Any], mask: Mask, opt
         return optimize(result) if optimized and result != made else result
 
     made = make(ready.bare, mask, optimized, *options)
+    if made is None:
+        return None
     if isinstance(made, Linearization):
         return replace(made, known=done(made.known), linear=done(made.linear))
     return done(made)
@@ -184,8 +189,9 @@ def _vjp(program: Program, active: Mask, optimize: bool, value: bool) -> Program
 
 
 @functools.lru_cache(maxsize=4096)
-def _with_gradient(program: Program, active: Mask, optimize: bool) -> Program:
-    return _program(program, ask("with_gradient", program, digits(active)))
+def _with_gradient(program: Program, active: Mask, optimize: bool) -> Program | None:
+    text = ask("with_gradient", program, digits(active))
+    return _program(program, text) if text else None
 
 
 def _program(origin: Program, text: str) -> Program:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def shown() -> list[str]:
     """The lines of the plan on the page, but for times and what it leaves out."""
     page = (ROOT / "docs" / "performance.md").read_text()
-    (block,) = re.findall(r"^written: .*?\n\n(.*?)\n```", page, re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(r"^gradient_written: .*?\n\n(.*?)\n```", page, re.DOTALL | re.MULTILINE)
     return [line for line in block.splitlines() if line.strip() and "..." not in line]
 
 

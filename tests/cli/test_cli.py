@@ -350,6 +350,12 @@ def test_the_plan_of_a_gradient_is_that_of_its_two_kernels(run):
     assert programs.count("program ") == 2
 
 
+def test_the_gradient_of_a_number_is_one_program(run):
+    shown = run("show", "functions.py:g", "f32[]", "--derivative", "grad").output
+    (program,) = map(pb.parse, (f"pybridge 1{text}" for text in shown.split("pybridge 1")[1:]))
+    assert [str(t) for t in program.output_types] == ["f32[]", "f32[]"]
+
+
 def test_the_first_kernel_of_a_gradient_returns_nothing_twice_and_no_argument(run):
     shown = run("show", "functions.py:f", "f32[40,30]", "f32[30]", "--derivative", "grad").output
     known, _ = map(pb.parse, (f"pybridge 1{text}" for text in shown.split("pybridge 1")[1:]))

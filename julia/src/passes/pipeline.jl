@@ -71,12 +71,14 @@ optimized_halves(l::Linearized) =
     Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
 
 """
-    with_gradient(program, active) -> Program
+    with_gradient(program, active) -> Program or nothing
 
 (x…) → (y…, the gradient of the one inexact result, a scalar, by the active inputs…): both halves of
-the linearization in one Program, where residuals go no further than from one loop to the next."""
+the linearization in one Program, where residuals go no further than from one loop to the next.
+Nothing where the result does not depend on the active inputs."""
 function with_gradient(p::Program, active)
     l = optimized_halves(linearize(static_windows(reroll_loops(p)), active; compact = true))
+    any(l.hastangent) || return nothing
     b, x, m = Builder(), fresh(p.inputs), length(p.outputs)
     known = inline!(b, l.known, x)
     ones = Atom[filled(b, aval(a), 1) for a in p.outputs[l.hastangent]]

@@ -14,8 +14,10 @@ answer(::Val{:transpose}, body, arguments) =
     answer_text(arguments, transpose(checked(body), mask(arguments[1]), mask(arguments[2])))
 answer(::Val{:vjp}, body, arguments) =
     answer_text(arguments, vjp(checked(body), mask(arguments[1]); value = arguments[2] == "1"))
-answer(::Val{:with_gradient}, body, arguments) =
-    program_text(with_gradient(checked(body), mask(arguments[1])))
+function answer(::Val{:with_gradient}, body, arguments)
+    made = with_gradient(checked(body), mask(arguments[1]))
+    made === nothing ? "" : program_text(made)
+end
 function answer(::Val{:linearize}, body, arguments)
     l = linearized(checked(body), mask(arguments[1]); compact = "compact" in arguments,
         optimized = "optimize" in arguments)

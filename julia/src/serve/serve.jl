@@ -18,7 +18,7 @@ after an `m`, one digit an input or result: `m011`.
 | `linearize ACTIVE` | a Program | mask of the results with a tangent, number of residuals; the known and the linear Program. With an argument `compact`, residuals are few and small: unrolled loops are rolled, factors are multiplied together, large ones that are cheap computed again |
 | `transpose LINEAR COTANGENTS` | a Program | its transpose |
 | `vjp ACTIVE VALUE` | a Program | its VJP, with the results in front when VALUE is 1 |
-| `with_gradient ACTIVE` | a Program with one inexact result, a scalar | its results, and behind them the gradient of that one; optimised |
+| `with_gradient ACTIVE` | a Program with one inexact result, a scalar | its results, and behind them the gradient of that one; optimised. Nothing where it has no derivative by the active inputs |
 | `optimize` | a Program | the optimised Program |
 | `evaluate IN,… OUT,… REF=ADDRESS,…` | a Program | runs it on row-major buffers, and constants, at these addresses (`-` for none) |
 | `compile DIGEST REF=ADDRESS,…` | a Program | its FFI handler's address in native code, and the bytes of workspace; the constants at these addresses are used for ever |

@@ -36,7 +36,8 @@ What a gradient in JAX compiles: the number with its gradient, or of another Pro
 and the transpose of the linear one."""
 function gradient_programs(p::Program)
     numbers = [isscalar(v) for v in p.outputs if isinexact(dtype(v))]
-    numbers == [true] && return (with_gradient(p, inexact(p.inputs)),)
+    whole = numbers == [true] ? with_gradient(p, inexact(p.inputs)) : nothing
+    whole === nothing || return (whole,)
     l = linearized(p, inexact(p.inputs); compact = true, optimized = true)
     linear = [k > l.residuals && isinexact(dtype(v)) for (k, v) in enumerate(l.linear.inputs)]
     l.known, optimize(transpose(l.linear, linear))

@@ -234,5 +234,5 @@ end
     end
     constant = program("(%0: f64[2]) { %1: f64[2] = floor %0
       %2: f64[] = reduce_sum %1 {axes=[0]} return %2 }")
-    @test run(JaxprAD.with_gradient(constant, [true]), Any[[1.5, 2.5]])[2] == [0.0, 0.0]
+    @test JaxprAD.with_gradient(constant, [true]) === nothing
 end
