@@ -11,7 +11,11 @@ FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000
 
 
 def variables(folder: str, flag: str = "") -> dict[str, str]:
-    """What differs from this process's. folder: empty, so that first results are those of a first time, and
-    there all the same, so that kernels are in files, as users have them."""
+    """What differs from this process's.
+
+    folder: for the cache, new, so that first results are those of a first time; kernels are in files, as
+        users have them.
+    flag: of XLA's, beside those that are set.
+    """
     flags = " ".join(filter(None, [os.environ.get("XLA_FLAGS", ""), flag]))
     return {cache.SETTING: folder, "XLA_FLAGS": flags}

@@ -23,7 +23,7 @@ from .settings import FLAG, variables
 
 
 @dataclass(frozen=True)
-class _Player:
+class _SideProcess:
     """A side's process. side: what its first call took, or why there is no such process any more."""
 
     name: str
@@ -42,14 +42,14 @@ def measure(case: Case, threads: int, quick: bool) -> Measured:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pybridge-bench-")))
         right = folder / "right.pickle"
         ask(*words, "--right", str(right), variables=variables(str(folder / "right")))
-        players = []
+        processes = []
         for name, flag in _sides(case, quick):
-            settings = variables(str(folder / str(len(players))), flag)
+            settings = variables(str(folder / str(len(processes))), flag)
             worker = stack.enter_context(
                 Worker(*words, "--side", name, "--right", str(right), variables=settings)
             )
-            players.append(_Player(name, worker, _first(worker, bool(flag))))
-        sides = _sampled(players, quick)
+            processes.append(_SideProcess(name, worker, _first(worker, bool(flag))))
+        sides = _sampled(processes, quick)
         return assembled(case, threads, sides.pop(OURS), sides, load_right(right))
 
 
@@ -70,12 +70,12 @@ def _first(worker: Worker, flagged: bool) -> Side:
         return Side(failure=str(failure), flagged=flagged)
 
 
-def _sampled(players: Sequence[_Player], quick: bool) -> dict[str, Side]:
+def _sampled(processes: Sequence[_SideProcess], quick: bool) -> dict[str, Side]:
     """By name, with seconds and errors, what failed without; where two are of one name, the faster."""
-    alive = [p for p in players if not p.side.failure]
+    alive = [p for p in processes if not p.side.failure]
     seconds = medians([partial(p.worker.ask, "sample") for p in alive], *rounds(quick))
-    sides = {p.name: p.side for p in players}
+    sides = {p.name: p.side for p in processes}
     slowest_first = sorted(zip(alive[::-1], seconds[::-1], strict=True), key=lambda timed: -timed[1])
-    for player, taken in slowest_first:
-        sides[player.name] = replace(player.side, seconds=taken, error=player.worker.ask("error"))
+    for process, taken in slowest_first:
+        sides[process.name] = replace(process.side, seconds=taken, error=process.worker.ask("error"))
     return sides
