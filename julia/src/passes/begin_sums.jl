@@ -13,10 +13,11 @@ function begin_sums(p::Program)
     uses, equations = use_counts(p), p.equations
     summed_up = VarSet(v for e in equations if hasbodies(e) for v in e.outputs)
     for e in p.equations
-        name(e.op) === :add && !any(a -> isempty(shape(a)), e.inputs) || continue
+        name(e.op) === :add && !isscalar(e.outputs[1]) || continue
         for (y, z) in (e.inputs, reverse(e.inputs))
-            y in summed_up && get(uses, y, 0) == 1 || continue
-            begun = with_first_term(equations, e, y, z)
+            y in summed_up && !isscalar(y) && get(uses, y, 0) == 1 || continue
+            begun = isscalar(z) ? with_first_number(equations, e, y, z) :
+                    with_first_term(equations, e, y, z)
             begun === nothing || (equations = begun; break)
         end
     end
@@ -42,4 +43,10 @@ function with_first_term(equations, sum::Equation, y::Var, z::Var)
     needed = VarSet(v for e in first_ for v in e.outputs)
     others = filter(e -> !any(v -> v in needed, e.outputs), between)
     vcat(equations[1:i-1], first_, [with(begun; outputs = outputs)], others, equations[j+1:end])
+end
+"The same where a number is added to all elements."
+function with_first_number(equations, sum::Equation, y::Var, z::Atom)
+    b, j = Builder(Equation[], sum.source), findfirst(e -> e.outputs == sum.outputs, equations)
+    spread = emit(b, :broadcast_in_dim, z; shape = shape(y), dims = Int[])
+    with_first_term(vcat(equations[1:j-1], b.equations, equations[j:end]), sum, y, spread)
 end

@@ -30,6 +30,15 @@ x = Any[randn(r, 8, 9), randn(r, 8, 9), randn(r, 9)]
     end
 end
 
+@testset "a number is added to all elements" for number in ("1.5:f64", "%6"),
+    sum in ("add $number %5", "add %5 $number")
+
+    loop = row_sums(5, 7)
+    text = with_loops("%8: f64[9] = cos %2 %6: f64[] = reduce_sum %8 {axes=[0]} $loop
+      %20: f64[9,8] = $sum", "%20 %7")
+    @test !(:add in names_in(rewritten(text))) && native_agrees(text, x...)
+end
+
 @testset "an argument is not written to" begin
     text = with_loops("$(row_sums(5, 6)) %20: f64[9,8] = add %0 %5")
     @test !(:add in names_in(rewritten(text))) && native_agrees(text, x...)
