@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from bound_programs import programs_in
 from jax import lax
 
 import pybridge as pb
-from pybridge.frontend.adapter.extend import jaxprs_in_params
 
 XS = np.random.default_rng(0).uniform(0.5, 1, (3, 4))
 YS = np.random.default_rng(1).uniform(0.5, 1, (4, 2, 3))
@@ -29,14 +29,6 @@ def path(x, y):
 
 def loss(x, y):
     return sum(jnp.sum(r * r) for r in path(x, y))
-
-
-def programs_in(jaxpr):
-    for eqn in jaxpr.eqns:
-        if str(eqn.primitive) == "julia_call":
-            yield eqn.params["program"]
-        for body in jaxprs_in_params(eqn.params):
-            yield from programs_in(body)
 
 
 @pytest.mark.parametrize("execute", ["julia", "xla"])

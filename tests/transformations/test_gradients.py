@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from bound_programs import programs_in
 from jax import lax
 
 import pybridge as pb
-from pybridge.frontend.adapter.extend import jaxprs_in_params
 
 X, W = np.random.default_rng(0).uniform(0.5, 1, (5, 3)), np.random.default_rng(1).uniform(0.5, 1, 3)
 
@@ -19,14 +19,6 @@ def loss(x, w):
     """A loop, a product and sums."""
     state, seen = lax.scan(lambda s, row: (jnp.tanh(s * row + w), jnp.sum(s)), w, x)
     return jnp.sum(jnp.sin(state)) * jnp.sum(seen**2) + jnp.sum((x @ w) ** 2)
-
-
-def programs_in(jaxpr):
-    for eqn in jaxpr.eqns:
-        if str(eqn.primitive) in ("julia_call", "julia_jvp"):
-            yield eqn.params["program"]
-        for body in jaxprs_in_params(eqn.params):
-            yield from programs_in(body)
 
 
 def count(of, *args):

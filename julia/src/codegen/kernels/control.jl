@@ -122,7 +122,6 @@ reads_elements(::Scan, e, k) = e[:consts] < k <= e[:consts] + e[:carry]
 reads_elements(::While, e, k) = k > e[:cond_consts] + e[:body_consts]
 
 function emit_step!(::Scan, s::Frame, e)
-    hasindependent_trips(s.generator, e) && return emit_independent_trips!(s, e)
     blocks = item_blocks(s.generator, e)
     blocks === nothing ? emit_scan!(s, e) : emit_blocks!(s, e, blocks)
 end
@@ -143,10 +142,15 @@ function emit_scan!(s::Frame, e)
             for (v, a, u, y) in zip(kept, carry, old, body.outputs)
         ]
     sinks = Memory[memory!(s, v) for v in stacks]
-    n == 0 || counted_loop!(g, n; backwards = e[:reverse]) do t
+    function trip(t)
         slices = Storage[slice!(g, m, t) for m in sources]
         places = Memory[slice_memory!(g, m, t) for m in sinks]
         emit_trip!(g, body, fixed, carries, slices, places; plan_ = plan_)
+    end
+    if hasindependent_trips(g, e)
+        shared_loop!(trip, g, n)
+    elseif n > 0
+        counted_loop!(trip, g, n; backwards = e[:reverse])
     end
     foreach((v, c) -> finish_carry!(s, v, c), kept, carries)
 end
@@ -155,21 +159,6 @@ end
 hasindependent_trips(g::Generator, e) =
     splits_work(g.target) && !g.threaded && e[:carry] == 0 && e[:length] > 1 &&
     work(e) >= WORTH_THREADS
-
-function emit_independent_trips!(s::Frame, e)
-    g, n, body = s.generator, e[:length], e[:body]
-    consts, _, xs = operand_parts(e.attrs, e.inputs)
-    sources, sinks = Memory[memory_of(s, a) for a in xs], Memory[memory!(s, v) for v in e.outputs]
-    fixed, chunks = Storage[shared(s, a) for a in consts], min(n, most_chunks())
-    on_threads!(g, chunks) do chunk
-        from, to = chunk_bounds!(g, n, chunk, chunks)
-        counted_loop!(g, to; from = from) do t
-            slices = Storage[slice!(g, m, t) for m in sources]
-            places = Memory[slice_memory!(g, m, t) for m in sinks]
-            emit_trip!(g, body, fixed, Carry[], slices, places)
-        end
-    end
-end
 
 function slice!(g::Generator, m::Memory, t)
     part = slice_memory!(g, unowned(m), t)

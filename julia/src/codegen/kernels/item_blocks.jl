@@ -103,11 +103,7 @@ function emit_blocks!(s::Frame, e::Equation, b::ItemBlocks)
     foreach(a -> isscalar(a) || materialize!(s, a), e.inputs)
     results = [memory!(s, v) for v in e.outputs]        # numbers, too: each block has the same
     write(first_, count) = emit_block!(s, e, results, b.items, first_, count)
-    chunks = min(blocks, most_chunks())
-    on_threads!(g, chunks) do chunk
-        from, to = chunk_bounds!(g, blocks, chunk, chunks)
-        counted_loop!(k -> write(:($k * $(b.size)), b.size), g, to; from = from)
-    end
+    shared_loop!(k -> write(:($k * $(b.size)), b.size), g, blocks)
     rest = b.items % b.size
     rest == 0 || write(b.items - rest, rest)
 end

@@ -63,6 +63,11 @@ function outline_functions(k::KernelCode)
     with(k; code = calls, slots = k.slots + crossing)
 end
 
+"""
+Variables in the order in which they were made, v9 before v10. That of a loop's carried values
+decides which of them LLVM puts into vectors together."""
+in_order(variables) = sort!(collect(Symbol, variables); by = v -> (length(string(v)), v))
+
 slot_pointer(v, k, types) =
     :($(Core.Intrinsics.bitcast)($(Ptr{types[v]}),
         $(Core.Intrinsics.add_int)($(Core.Intrinsics.bitcast)(UInt, $CONTEXT),
@@ -102,11 +107,6 @@ end
 holds_parallel(ex) = ex isa Parallel || (ex isa Expr && any(holds_parallel, ex.args))
 
 # ---- length
-
-"""
-Variables in the order in which they were made, v9 before v10. That of a loop's carried values
-decides which of them LLVM puts into vectors together."""
-in_order(variables) = sort!(collect(Symbol, variables); by = v -> (length(string(v)), v))
 
 """
 Makes functions of the sections, and gives their calls and the number of slots that they use, beyond

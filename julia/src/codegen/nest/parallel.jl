@@ -78,3 +78,12 @@ function on_threads!(f, g::Generator, chunks)
     emit_code!(g, Parallel(chunk, chunks, body))
     release!(arena, part)
 end
+
+"A loop over what `f(k)` writes, for k from 0 to n - 1; threads share it, in chunks."
+function shared_loop!(f, g::Generator, n)
+    chunks = min(n, most_chunks())
+    on_threads!(g, chunks) do chunk
+        from, to = chunk_bounds!(g, n, chunk, chunks)
+        counted_loop!(f, g, to; from = from)
+    end
+end
