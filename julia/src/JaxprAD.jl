@@ -86,8 +86,10 @@ include("passes/overwrite_late.jl")
 include("passes/reorder_carries.jl")
 include("passes/transpose_records.jl")
 include("passes/transpose_stacks.jl")
+include("passes/structures_of_arrays.jl")
 include("passes/assign_layouts.jl")
 include("passes/contract_products.jl")
+include("passes/share_reciprocals.jl")
 include("passes/pipeline.jl")
 
 # The primitives, a file a family: type, value, JVP, transpose, and what passes may ask.
@@ -137,6 +139,7 @@ include("rules/while_passes.jl")
 include("rules/while_passes_transpose.jl")
 include("rules/while_constants.jl")
 include("rules/window_orders.jl")
+include("rules/axis_orders.jl")
 include("rules/identities.jl")
 include("rules/repeats.jl")
 

@@ -320,6 +320,24 @@ of that name, whose `window_order` says it; by default nothing changes."""
 reorder_carries(op::Primitive, eqn) = Equation[eqn]
 
 """
+    with_axes(op, eqn, order, given) -> (attributes, orders) or nothing
+
+What gives an equation's one result with its axes in `order`: attributes, and the order in which the
+equation then has the axes of each operand, if possible the `given` one. Called by
+`structures_of_arrays`; by default for primitives that are pointwise."""
+with_axes(op::Primitive, eqn, order, given) =
+    ispointwise(op) ? (eqn.attrs, [isscalar(a) ? Int[] : order for a in eqn.inputs]) : nothing
+
+"""
+    structures_of_arrays(op, eqn) -> (equation, orders, orders)
+
+A loop on operands whose axes are in other orders, which its body had better have, and these orders
+of the operands and of the results. Called by the pass of that name; by default those that they
+have."""
+structures_of_arrays(op::Primitive, eqn) =
+    map_bodies(structures_of_arrays, eqn), map(own_order, eqn.inputs), map(own_order, eqn.outputs)
+
+"""
     stacked_records(op, eqn) -> numbers
 
 Which results of a loop are stacks of records (`pack_loop_residuals`) of the items of a batch.

@@ -56,6 +56,11 @@ Items of a batch from which on the numbers of a record are kept apart: two vecto
 AVX-512."""
 const ITEMS_OF_VECTORS = 16
 
+"""
+The longest rows that are short, less than a vector of float64 with AVX-512, and how many times as
+many elements as are transposed nests have to pass that stop at the ends of rows. Chosen."""
+const LONGEST_SHORT_ROW, WORTH_TRANSPOSING = 7, 2
+
 "The share from which on an update at a fixed place is written with the rest of the array. Chosen."
 const LARGE_WINDOW = 1 // 2
 """
@@ -126,6 +131,8 @@ functions LLVM makes vectors across the rows unless there are sums, or arguments
 const SHORT_ROW, SHORT_ROW_OF_EXTREMA, SHORT_ROW_OF_LONG_FUNCTIONS = 4, 8, 8
 "The cost from which on a function of numbers is long for that."
 const LONG_FUNCTION = 8
+"Quotients by one number from which on they are products with its reciprocal. Chosen."
+const FEWEST_BY_RECIPROCAL = 3
 """
 Elements from which on a row divides by what is the same for all of it by products with the
 reciprocal. Chosen."""

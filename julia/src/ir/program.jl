@@ -55,6 +55,9 @@ aval(v::Var) = v.type
 aval(l::Literal) = TensorType(typeof(l.value))
 dtype(a::Atom) = aval(a).dtype
 shape(a::Atom) = aval(a).shape
+"The axes of an array in the order in which it has them, and a permutation's inverse."
+own_order(a::Atom) = collect(0:ndims(aval(a))-1)
+inverse_perm(perm) = sortperm(perm) .- 1
 
 # Literals are equal when their bits are: NaN equals NaN, and 0.0 differs from -0.0.
 Base.:(==)(a::Literal, b::Literal) =

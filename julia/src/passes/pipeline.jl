@@ -62,11 +62,13 @@ A linearization; where `compact`, with residuals that are few and small: unrolle
 factors multiplied together, and large residuals that are cheap computed again. Stacks of arrays
 that a loop updates little by little are so in any case."""
 function linearized(p::Program, active; compact = false, optimized = false)
-    l = linearize(static_windows(compact ? reroll_loops(p) : p), active; compact = compact)
+    l = linearize(compact ? compacted(p) : static_windows(p), active; compact = compact)
     optimized && (l = optimized_halves(l))
     shorter = compact ? rematerialize(l) : rematerialize(l, e -> movesonly(e.op, e))
     shorter === l || !(compact || optimized) ? shorter : optimized_halves(shorter)
 end
+"What is linearized in its place for residuals that are few."
+compacted(p::Program) = share_reciprocals(static_windows(reroll_loops(p)))
 optimized_halves(l::Linearized) =
     Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
 
@@ -77,7 +79,7 @@ optimized_halves(l::Linearized) =
 the linearization in one Program, where residuals go no further than from one loop to the next.
 Nothing where the result does not depend on the active inputs."""
 function with_gradient(p::Program, active)
-    l = optimized_halves(linearize(static_windows(reroll_loops(p)), active; compact = true))
+    l = optimized_halves(linearize(compacted(p), active; compact = true))
     any(l.hastangent) || return nothing
     b, x, m = Builder(), fresh(p.inputs), length(p.outputs)
     known = inline!(b, l.known, x)
@@ -100,9 +102,10 @@ compact_loop_residuals(s::Split, input_bytes) =
 
 "What a Program goes through before code is made of it."
 const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
-    Pass(:static_windows, static_windows),
+    Pass(:static_windows, static_windows), Pass(:share_reciprocals, share_reciprocals),
     Pass(:hoist_invariants, hoist_invariants), Pass(:add_in_place, add_in_place),
     Pass(:begin_sums, begin_sums), Pass(:reorder_carries, reorder_carries),
+    Pass(:structures_of_arrays, structures_of_arrays),
     Pass(:transpose_records, transpose_records), Pass(:transpose_stacks, transpose_stacks),
     Pass(:assign_layouts, assign_layouts),
     Pass(:overwrite_late, overwrite_late), Pass(:contract_products, contract_products)]

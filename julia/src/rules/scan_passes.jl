@@ -144,6 +144,19 @@ function reorder_carries(::Scan, eqn)
     vcat(before.equations, [loop], after)
 end
 
+# ---- arrays of short rows with the rows first
+
+function structures_of_arrays(::Scan, eqn)
+    carry = operand_parts(eqn.attrs, eqn[:body].inputs)[2]
+    body, from, to = reordered(eqn[:body], true, carry)
+    of_stack(order) = vcat(0, order .+ 1)
+    consts, carry_orders, slices = operand_parts(eqn.attrs, from)
+    kept_orders, own = result_parts(eqn.attrs, to)
+    e = body === eqn[:body] ? eqn :
+        with(eqn; attrs = scan_attrs(eqn, body, length(consts), length(carry)))
+    e, vcat(consts, carry_orders, map(of_stack, slices)), vcat(kept_orders, map(of_stack, own))
+end
+
 # ---- stacks that are transposed
 
 stacked_records(::Scan, eqn) =

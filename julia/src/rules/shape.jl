@@ -43,6 +43,8 @@ infer(op::Reshape, types, attrs) =
     infer_error(op, "$(type_text(types[1])) cannot take the shape $(attrs[:shape])")
 
 isfree(::Reshape) = true
+"Whether two shapes differ in axes of size 1 alone."
+same_but_ones(a, b) = [n for n in a if n != 1] == [n for n in b if n != 1]
 
 @primitive Squeeze squeeze(dims)
 linear_operands(::Squeeze, eqn) = (1,)
@@ -71,7 +73,6 @@ transpose(::Permute, b, eqn, ȳ, x) = [emit(b, :transpose, ȳ[1]; perm = inverse
 
 # Axis i of the result is axis perm[i] of x; Julia's dimension n - i is axis i.
 permute_axes(x::Array, perm) = issorted(perm) ? copy(x) : permutedims(x, ndims(x) .- reverse(perm))
-inverse_perm(perm) = sortperm(perm) .- 1
 
 @primitive Rev rev(dims)
 linear_operands(::Rev, eqn) = (1,)

@@ -19,8 +19,6 @@ function element(::Squeeze, n::Nest, eqn, slot, index)
         ])
 end
 
-"Whether two shapes differ in axes of size 1 alone."
-same_but_ones(a, b) = [n for n in a if n != 1] == [n for n in b if n != 1]
 isfusable(::Reshape, eqn) = same_but_ones(shape(eqn.inputs[1]), eqn[:shape])
 function element(::Reshape, n::Nest, eqn, slot, index)
     rest = Iterators.Stateful(i for (i, m) in zip(index, eqn[:shape]) if m != 1)
