@@ -10,7 +10,7 @@ from pybridge.quantities import MISSING, seconds, size
 from .choices import LEAST
 from .claims import claims
 from .report import Line, environment, failures, figure, limit_lines, lines
-from .results import Measured, Results
+from .results import OLDER_JAX, Measured, Results
 from .settings import FLAG
 from .suites import Suite
 
@@ -35,7 +35,8 @@ XLA_FLAGS={flag}
 
 The faster of both is the rival; where that is the one with the flag, the table says so. pybridge's own time
 is without it, and pybridge sets no flags. It is what a user of plain JAX on CPU can set, too: the newest XLA
-compiles loops of at most 2000 instructions whole without it.
+compiles loops of at most 2000 instructions whole without it. Where the oldest JAX that pybridge supports is
+installed (`make test-oldest`), a column has the time of the first rival of a row with that, as it comes.
 
 *First result* is what the first call takes, with Julia started: tracing, derivatives and all compilation.
 The rows of new processes start with the interpreter: their time is that first result, imports and Julia's
@@ -94,7 +95,8 @@ def page(suite: Suite, results: Results, picture: str) -> str:
     ]
     for threads in sorted({row.threads for row in results.rows}):
         parts.append(f"## {_threads(threads)}\n")
-        parts.append(_table(_HEAD, (_cells(line) for line in lines(results) if line.row.threads == threads)))
+        shown = [line for line in lines(results) if line.row.threads == threads]
+        parts.append(_table(_head(results), (_cells(line, results) for line in shown)))
     by_hand = [
         (line.case.title, *line.cells, _MARK[line.met], line.required_time) for line in limit_lines(results)
     ]
@@ -115,24 +117,20 @@ def page(suite: Suite, results: Results, picture: str) -> str:
     return "\n".join(parts)
 
 
-_HEAD = (
-    "benchmark",
-    "against",
-    "pybridge",
-    "rival",
-    "times as fast",
-    "required",
-    "met",
-    "first result, both",
-    "error, both",
-    "memory, both",
-)
+_TIMES = ("benchmark", "against", "pybridge", "rival", "times as fast", "required", "met")
+_OTHERS = ("first result, both", "error, both", "memory, both")
+
+
+def _head(results: Results) -> tuple[str, ...]:
+    older = results.machine.get(OLDER_JAX)
+    return (*_TIMES, *([f"JAX {older}"] if older else []), *_OTHERS)
+
 
 _MORE = {True: "", False: " (**more**)", None: ""}
 _LIMIT_HEAD = ("benchmark", "pybridge", "by hand", "times its time", "at most", "met", "required of the row")
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: Line, results: Results) -> tuple[str, ...]:
     row = line.row
     rival = row.rivals[line.rival]
     memory = MISSING if row.memory_met() is None else f"{size(row.ours.memory)}, {size(row.reference_memory)}"
@@ -143,10 +141,17 @@ def _cells(line: Line) -> tuple[str, ...]:
         figure(line.ratio),
         figure(line.required),
         _MARK[line.met],
+        *([_older(line)] if OLDER_JAX in results.machine else []),
         f"{seconds(row.ours.first)}, {seconds(rival.first)}",
         _error(row),
         memory + _MORE[row.memory_met()],
     )
+
+
+def _older(line: Line) -> str:
+    """The time of the row's first rival with the older JAX."""
+    older = line.row.older if line.rival == line.case.rivals[0] else None
+    return seconds(older.seconds) if older else ""
 
 
 def _error(row: Measured) -> str:

@@ -26,11 +26,11 @@ class Worker:
     A context manager: the process does not outlive it.
     """
 
-    def __init__(self, *arguments: str, variables: Mapping[str, str]):
+    def __init__(self, *arguments: str, variables: Mapping[str, str], python: str = sys.executable):
         """arguments: Python's. variables: what differs from this process's environment."""
         self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - __exit__ closes
         self._process = subprocess.Popen(
-            [sys.executable, *arguments],
+            [python, *arguments],
             cwd=_ROOT,
             env=_environment(variables),
             stdin=subprocess.PIPE,
@@ -87,11 +87,11 @@ def ask(*arguments: str, variables: Mapping[str, str]) -> Any:
     return json.loads(run(*arguments, variables=variables).splitlines()[-1])
 
 
-def run(*arguments: str, variables: Mapping[str, str]) -> str:
+def run(*arguments: str, variables: Mapping[str, str], python: str = sys.executable) -> str:
     """What a process prints; see `ask`."""
     try:
         done = subprocess.run(
-            [sys.executable, *arguments],
+            [python, *arguments],
             cwd=_ROOT,
             env=_environment(variables),
             stdin=subprocess.DEVNULL,

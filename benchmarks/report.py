@@ -15,7 +15,7 @@ from pybridge.quantities import MISSING, seconds, size
 
 from .case import Case, Requirement
 from .claims import claims
-from .results import Measured, Results, Side
+from .results import OLDER_JAX, Measured, Results, Side
 from .suites import cases
 
 _MARKS = {True: ("met", "green"), False: ("not met", "bold red"), None: ("", "dim")}
@@ -175,7 +175,8 @@ def _notes(results: Results) -> Iterator[Text]:
 
 def failures(results: Results) -> Iterator[tuple[Measured, str, Side]]:
     for row in results.rows:
-        for name, side in {"pybridge": row.ours, **row.rivals, "by hand": row.limit or Side()}.items():
+        others = {"by hand": row.limit or Side(), OLDER_JAX: row.older or Side()}
+        for name, side in {"pybridge": row.ours, **row.rivals, **others}.items():
             if side.failure:
                 yield row, name, side
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from .case import Requirement
 
+OLDER_JAX = "older jax"  # what the version of the one beside is called in `Results.machine`
+
 
 @dataclass(frozen=True)
 class Side:
@@ -35,6 +37,7 @@ class Measured:
 
     reference_memory, reference_error: JAX's own; that error is zero where the program is in float64.
     limit: the same by hand; None where nobody has written it, or where it was not measured.
+    older: the first rival with an older JAX, as that comes; None where there was none.
     """
 
     case: str
@@ -46,6 +49,7 @@ class Measured:
     reference_error: float | None = None
     agrees: bool = False
     limit: Side | None = None
+    older: Side | None = None
 
     def ratio(self, rival: str) -> float | None:
         """How many times as fast as the rival pybridge is."""
@@ -87,7 +91,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Results:
-    """A run. machine: where and when; julia_start: the seconds that Julia took to answer for the first time.
+    """A run. machine: where, when, and versions; julia_start: the seconds until Julia had answered once.
 
     notes: sentences for the page, such as what disturbed the run.
     """
@@ -114,8 +118,9 @@ class Results:
 
 def measured(data: Mapping) -> Measured:
     rivals = {name: side(rival) for name, rival in data["rivals"].items()}
-    limit = data.get("limit")  # not in results of before there were any
-    sides = {"ours": side(data["ours"]), "rivals": rivals, "limit": limit and side(limit)}
+    # neither is in results of before there were any
+    others = {name: one and side(one) for name in ("limit", "older") for one in [data.get(name)]}
+    sides = {"ours": side(data["ours"]), "rivals": rivals, **others}
     return Measured(**{**data, **sides})
 
 

@@ -14,8 +14,9 @@ from . import turns
 from .case import OURS, Case
 from .measure import error
 from .processes import WorkerFailed, ask
-from .results import Measured, Results, Side, side
-from .settings import variables
+from .processes import run as run_python
+from .results import OLDER_JAX, Measured, Results, Side, side
+from .settings import older_python, variables
 
 
 def run(
@@ -26,12 +27,22 @@ def run(
     start = _ask(str(max(threads)))
     if not quick:
         start = _ask(str(max(threads)))  # a first start may compile what later ones find
+    machine = {**start["machine"], **_older_jax()}
     rows = []
     for case in cases:
         for count in threads:
             progress(f"{case.name}, {count} thread{'s' if count > 1 else ''}")
             rows.append(_row(case, count, quick))
-    return Results(start["machine"], quick, tuple(rows), start["julia_start"])
+    return Results(machine, quick, tuple(rows), start["julia_start"])
+
+
+def _older_jax() -> dict[str, str]:
+    """Its version, where there is one to measure."""
+    python = older_python()
+    if python is None:
+        return {}
+    version = run_python("-c", "import jax; print(jax.__version__)", variables={}, python=python)
+    return {OLDER_JAX: version.strip()}
 
 
 def _row(case: Case, threads: int, quick: bool) -> Measured:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from pybridge import cache
 
 # With it XLA compiles a loop whole, whatever the bytes it touches: what users of plain JAX on CPU can set.
 FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000000"
+
+_OLDER = Path(__file__).resolve().parent.parent / ".venv-oldest/bin/python"
+
+
+def older_python() -> str | None:
+    """The interpreter with the oldest JAX that is supported (`make test-oldest`), where it is installed."""
+    return str(_OLDER) if _OLDER.exists() else None
 
 
 def variables(folder: str, flag: str = "") -> dict[str, str]:

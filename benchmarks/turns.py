@@ -6,6 +6,7 @@ system after each call depends on what was allocated before, and a pool of threa
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -18,8 +19,8 @@ from pybridge.comparison._timing import medians
 from .case import OURS, Case
 from .measure import assembled, load_right, rounds
 from .processes import Worker, WorkerFailed, ask
-from .results import Measured, Side, side
-from .settings import FLAG, variables
+from .results import OLDER_JAX, Measured, Side, side
+from .settings import FLAG, older_python, variables
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,20 @@ class _SideProcess:
     side: Side
 
 
+@dataclass(frozen=True)
+class _Setting:
+    """How a process runs. name: of what it measures, of which some have several processes; flag: XLA's."""
+
+    name: str
+    side: str
+    flag: str = ""
+    python: str = sys.executable
+
+
 def measure(case: Case, threads: int, quick: bool) -> Measured:
     """All sides of a row, the rivals as they come and with XLA's flag: the faster of both is the rival.
+
+    Where an older JAX is installed, the first rival runs with that, too, as it comes.
 
     Raises:
         WorkerFailed: there is no result of JAX's to compare with, or a side failed after its first result.
@@ -43,23 +56,26 @@ def measure(case: Case, threads: int, quick: bool) -> Measured:
         right = folder / "right.pickle"
         ask(*words, "--right", str(right), variables=variables(str(folder / "right")))
         processes = []
-        for name, flag in _sides(case, quick):
-            settings = variables(str(folder / str(len(processes))), flag)
-            worker = stack.enter_context(
-                Worker(*words, "--side", name, "--right", str(right), variables=settings)
-            )
-            processes.append(_SideProcess(name, worker, _first(worker, bool(flag))))
+        for one in _settings(case, quick):
+            settings = variables(str(folder / str(len(processes))), one.flag)
+            asked = (*words, "--side", one.side, "--right", str(right))
+            worker = stack.enter_context(Worker(*asked, variables=settings, python=one.python))
+            processes.append(_SideProcess(one.name, worker, _first(worker, bool(one.flag))))
         sides = _sampled(processes, quick)
-        return assembled(case, threads, sides.pop(OURS), sides, load_right(right))
+        older = sides.pop(OLDER_JAX, None)
+        row = assembled(case, threads, sides.pop(OURS), sides, load_right(right))
+        return replace(row, older=older)
 
 
-def _sides(case: Case, quick: bool) -> Iterator[tuple[str, str]]:
-    """The processes: whose they are, and XLA's flag or nothing."""
-    yield OURS, ""
+def _settings(case: Case, quick: bool) -> Iterator[_Setting]:
+    yield _Setting(OURS, OURS)
     for rival in case.rivals:
-        yield rival, ""
+        yield _Setting(rival, rival)
         if not quick:
-            yield rival, FLAG
+            yield _Setting(rival, rival, FLAG)
+    older = older_python()
+    if older and not quick:
+        yield _Setting(OLDER_JAX, case.rivals[0], python=older)
 
 
 def _first(worker: Worker, flagged: bool) -> Side:

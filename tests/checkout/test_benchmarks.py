@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import library, limits, picture, processes, turns
+from benchmarks import library, limits, picture, processes, settings, turns
 from benchmarks.case import GRAD, OURS, Limit, Requirement
 from benchmarks.claims import claims
 from benchmarks.command import app
@@ -20,7 +20,7 @@ from benchmarks.page import page, replace_short_table
 from benchmarks.polybench import KERNELS
 from benchmarks.processes import Worker, WorkerFailed
 from benchmarks.report import limit_lines, lines, passed, table
-from benchmarks.results import Measured, Results, Side
+from benchmarks.results import OLDER_JAX, Measured, Results, Side
 from benchmarks.suites import SUITES, cases
 
 MACHINE = {"date": "2026-01-01", "processor": "some, 2 cores"}
@@ -153,8 +153,9 @@ def test_the_rival_is_jax_as_it_is_faster_as_it_comes_or_with_the_flag(monkeypat
     (case,) = (case for case in CASES if case.name == "scan-60")
 
     class Told:
-        def __init__(self, *arguments, variables):
-            self.time = times[arguments[arguments.index("--side") + 1], variables["XLA_FLAGS"]]
+        def __init__(self, *arguments, variables, python):
+            side = arguments[arguments.index("--side") + 1]
+            self.time = 0.5 if python == "older" else times[side, variables["XLA_FLAGS"]]
 
         def ask(self, question):
             if self.time is None:
@@ -171,7 +172,9 @@ def test_the_rival_is_jax_as_it_is_faster_as_it_comes_or_with_the_flag(monkeypat
     monkeypatch.setattr(turns, "Worker", Told)
     monkeypatch.setattr(turns, "ask", lambda *words, variables: None)
     monkeypatch.setattr(turns, "load_right", lambda path: Right(None, 8, 0.0))
+    monkeypatch.setattr(turns, "older_python", lambda: "older")
     row = turns.measure(case, 1, quick=False)
+    assert row.older == Side(1.0, 0.5, 8, 0.0)
     assert row.ratio(GRAD) == pytest.approx(10) and row.rivals[GRAD].flagged and row.agrees
     (line,) = lines(Results(MACHINE, False, (row,)))
     assert line.against == "jax.grad, flag" and line.required == 20
@@ -180,8 +183,34 @@ def test_the_rival_is_jax_as_it_is_faster_as_it_comes_or_with_the_flag(monkeypat
     times[GRAD, turns.FLAG] = None
     assert turns.measure(case, 1, quick=False).ratio(GRAD) == pytest.approx(10)
     times[OURS, ""] = None
+    monkeypatch.setattr(turns, "older_python", lambda: None)
+    assert turns.measure(case, 1, quick=False).older is None
     failed = turns.measure(case, 1, quick=False)
     assert failed.ours.failure == "it ended" and not failed.agrees and failed.ratio(GRAD) is None
+
+
+def test_page_has_a_column_of_an_older_jax_where_there_was_one(tmp_path):
+    rows = (made("seed-512", 0.1, 1.0, older=Side(1.0, 3.0, 8, 0.0)), made("lorenz", 1.0, 4.0))
+    results = Results({**MACHINE, OLDER_JAX: "0.10.2"}, False, rows)
+    text = page(SUITES["rows"], results, "picture.png").splitlines()
+    (head,) = {line for line in text if line.startswith("| benchmark")}
+    at = head.split(" | ").index("JAX 0.10.2")
+    cells = [line.split(" | ")[at] for line in text if line.startswith(("| VJP", "| Lorenz"))]
+    assert cells == ["3 s", "", "", ""]  # of the first of three rivals; and none was measured
+    results.save(tmp_path / "results.json")
+    assert Results.load(tmp_path / "results.json") == results
+    assert "JAX 0.10.2" not in page(SUITES["rows"], Results(MACHINE, False, rows), "picture.png")
+
+
+@pytest.mark.skipif(settings.older_python() is None, reason="no older JAX is installed")
+def test_an_older_jax_answers_as_a_side_does(tmp_path):
+    words = ("-m", "benchmarks.worker", "1", "scan-4", "--quick")
+    right = str(tmp_path / "right.pickle")
+    processes.ask(*words, "--right", right, variables={})
+    asked = (*words, "--side", GRAD, "--right", right)
+    with Worker(*asked, variables={}, python=settings.older_python()) as worker:
+        assert worker.ask("first")["memory"] > 0 and worker.ask("sample") > 0
+        assert worker.ask("error") < 1e-12
 
 
 def test_a_process_answers_line_by_line_and_says_why_it_ended():
