@@ -329,13 +329,21 @@ with_axes(op::Primitive, eqn, order, given) =
     ispointwise(op) ? (eqn.attrs, [isscalar(a) ? Int[] : order for a in eqn.inputs]) : nothing
 
 """
-    structures_of_arrays(op, eqn) -> (equation, orders, orders)
+    structures_of_arrays(op, eqn, layout) -> (equation, orders, orders)
 
 A loop on operands whose axes are in other orders, which its body had better have, and these orders
 of the operands and of the results. Called by the pass of that name; by default those that they
 have."""
-structures_of_arrays(op::Primitive, eqn) =
-    map_bodies(structures_of_arrays, eqn), map(own_order, eqn.inputs), map(own_order, eqn.outputs)
+structures_of_arrays(op::Primitive, eqn, layout) =
+    map_bodies(p -> structures_of_arrays(p, layout), eqn), map(own_order, eqn.inputs),
+    map(own_order, eqn.outputs)
+
+"""
+    elementwise_form(op, eqn) -> Vector{Equation} or nothing
+
+Equations that compute the same element by element, in arrays whose longest axis is the first:
+products of matrices as sums of products. Called by `structures_of_arrays`."""
+elementwise_form(op::Primitive, eqn) = nothing
 
 """
     stacked_records(op, eqn) -> numbers

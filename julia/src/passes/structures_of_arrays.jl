@@ -2,32 +2,52 @@
 # made, [3, many]. Vectors lie along a row, and where a loop nest cannot pass rows as one, since a
 # sum is along three numbers or three numbers are multiplied by one, there is no vector in three.
 
+"Which arrays have their axes in another order, and in which."
+abstract type Layout end
+"Arrays of small arrays, the items of a batch, have the axis of the items last."
+struct ItemsLast <: Layout end
+"Arrays of short rows have the axis of the rows first."
+struct RowsFirst <: Layout end
+
 """
     structures_of_arrays(program) -> Program
 
-The same Program, in which arrays of short rows have the axis of the rows first, where more nests
-stop at the ends of rows than arrays are transposed for it. Loops carry and stack them so."""
-structures_of_arrays(p::Program) = reordered(p, false)[1]
+The same Program with arrays in other orders: with the items of a batch last where no array of
+items need be transposed for it, and with short rows first where more nests stop at the ends of rows
+than arrays are transposed. Loops carry and stack them so."""
+structures_of_arrays(p::Program) =
+    foldl(structures_of_arrays, (ItemsLast(), RowsFirst()); init = p)
+structures_of_arrays(p::Program, layout::Layout) = reordered(p, layout, false)[1]
 
-rows_first(v::Var) = (k = own_order(v); vcat(k[end], k[1:end-1]))
-has_short_rows(a::Atom) = a isa Var && isstatic(shape(a)) && ndims(aval(a)) > 1 &&
-    1 < shape(a)[end] <= LONGEST_SHORT_ROW && shape(a)[end-1] > shape(a)[end]
+preferred(::RowsFirst, v::Var) = (k = own_order(v); vcat(k[end], k[1:end-1]))
+preferred(::ItemsLast, v::Var) = (k = own_order(v); vcat(k[2:end], k[1]))
+suits(layout::Layout, a::Atom) =
+    a isa Var && ndims(aval(a)) > 1 && isstatic(shape(a)) && suits(layout, Int.(shape(a)))
+suits(::RowsFirst, n::Vector{Int}) = 1 < n[end] <= LONGEST_SHORT_ROW && n[end-1] > n[end]
+suits(::ItemsLast, n::Vector{Int}) =
+    n[1] >= ITEMS_OF_VECTORS && all(k -> 0 < k <= LONGEST_SHORT_ROW, n[2:end]) && prod(n) > n[1]
 
 """
-The Program with arrays of short rows in the other order, its inputs and results too where it
-is `open`, and the orders of these. `carried`: inputs that the first results have to be like."""
-function reordered(p::Program, open, carried = Var[])
+The Program with arrays in the order of a layout, its inputs and results too where it is `open`, and
+the orders of these. `carried`: inputs that the first results have to be like."""
+function reordered(p::Program, layout::Layout, open, carried = Var[])
     loops = IdDict{Equation,Any}(
-        e => structures_of_arrays(e.op, e) for e in p.equations if hasbodies(e)
+        e => structures_of_arrays(e.op, e, layout) for e in p.equations if hasbodies(e)
     )
-    orders = worth_reordering(p, loops, open, zip(carried, p.outputs))
+    forms = elementwise_forms(layout, p)
+    orders = worth_reordering(layout, p, forms, loops, open, carried)
     orders_of(atoms) = Any[open ? order_in(orders, a) : own_order(a) for a in atoms]
     from = orders_of(p.inputs)
     to = vcat(orders_of(carried), orders_of(p.outputs[length(carried)+1:end]))
     isempty(orders) && all(((e, (f, _, _)),) -> f === e, loops) && return p, from, to
     r = Reordering(orders, IdDict{Var,Forms}(), Builder())
     inputs = Var[received!(r, v, order) for (v, order) in zip(p.inputs, from)]
-    foreach(e -> reorder!(r, e, get(loops, e, nothing)), p.equations)
+    for e in p.equations
+        form = get(forms, e, nothing)
+        haskey(loops, e) ? reorder_loop!(r, loops[e]...) :
+        form === nothing || !any(x -> haskey(orders, x.outputs[1]), form) ? reorder!(r, e) :
+        foreach(x -> reorder!(r, x), form)
+    end
     results = Atom[in_form!(r, a, order) for (a, order) in zip(p.outputs, to)]
     dce(with(p; inputs = inputs, equations = r.b.equations, outputs = results)), from, to
 end
@@ -62,12 +82,10 @@ function in_form!(r::Reordering, a::Atom, order)
     push!(forms, order => emit(r.b, :transpose, x; perm = indexin(order, from) .- 1))
     last(forms[end])
 end
-in_own_form!(r::Reordering, a::Atom) = in_form!(r, a, own_order(a))
 
-function reorder!(r::Reordering, e::Equation, loop)
+function reorder!(r::Reordering, e::Equation)
     check_cancelled()
     r.b.source = e.source
-    loop === nothing || return reorder_loop!(r, loop...)
     istransposition(e) && haskey(r.forms, e.inputs[1]) && return transpose_forms!(r, e)
     v, given = e.outputs[1], Any[order_in(r.orders, a) for a in e.inputs]
     other = haskey(r.orders, v) || any(a -> haskey(r.orders, a), e.inputs)
@@ -89,73 +107,8 @@ end
 
 "A loop on operands that have the orders `from`, whose results have the orders `to`."
 function reorder_loop!(r::Reordering, e::Equation, from, to)
+    r.b.source = e.source
     inputs = Atom[in_form!(r, a, order) for (a, order) in zip(e.inputs, from)]
     outputs = Var[received!(r, v, order) for (v, order) in zip(e.outputs, to)]
     push!(r.b.equations, with(e; inputs = inputs, outputs = outputs))
-end
-
-# ---- where it is worth it
-
-"""
-Arrays that are in the other order all or none. `gain`: elements of nests that stop at the ends
-of their rows; `loss`: elements of arrays that would have to be transposed."""
-mutable struct RowGroup
-    members::Vector{Var}
-    gain::Int
-    loss::Int
-end
-
-"Which arrays are to be in the other order, by what it gains and loses."
-function worth_reordering(p::Program, loops, open, pairs)
-    groups = IdDict{Var,RowGroup}()
-    group(v) = get!(() -> RowGroup([v], 0, 0), groups, v)
-    lose(atoms) =
-        for a in atoms
-            has_short_rows(a) && (group(a).loss += size_of(shape(a)))
-        end
-    for e in p.equations
-        check_cancelled()
-        rows = Var[a for a in vcat(e.inputs, e.outputs) if has_short_rows(a)]
-        isempty(rows) && continue
-        if haskey(loops, e)
-            _, from, to = loops[e]
-            orders = zip(vcat(e.inputs, e.outputs), vcat(from, to))
-            lose(a for (a, order) in orders if order == own_order(a))
-        elseif !istransposition(e)
-            split = transposed_for(e)
-            lose(split)
-            isempty(split) || continue
-            joined = foldl(join!, (group(v) for v in rows))
-            foreach(v -> groups[v] = joined, joined.members)
-            stops_at_rows(e) && (joined.gain += maximum(v -> size_of(shape(v)), rows))
-        end
-    end
-    open ? join_pairs!(groups, pairs) : lose(vcat(p.inputs, p.outputs))
-    IdDict{Var,Vector{Int}}(
-        v => rows_first(v) for (v, g) in groups if g.gain > WORTH_TRANSPOSING * g.loss
-    )
-end
-"The arrays of short rows that would be transposed if all of an equation's had the rows first."
-function transposed_for(e::Equation)
-    moved = axes_moved(e, preferred(e.outputs[1]), map(preferred, e.inputs))
-    moved === nothing && return vcat(e.inputs, e.outputs)
-    Atom[a for (a, order) in zip(e.inputs, moved[2]) if has_short_rows(a) && order != preferred(a)]
-end
-preferred(a::Atom) = has_short_rows(a) ? rows_first(a) : own_order(a)
-
-function join!(g::RowGroup, h::RowGroup)
-    g === h && return g
-    RowGroup(vcat(g.members, h.members), g.gain + h.gain, g.loss + h.loss)
-end
-function join_pairs!(groups, pairs)
-    for (v, a) in pairs
-        haskey(groups, v) && haskey(groups, a) || continue
-        joined = join!(groups[v], groups[a])
-        foreach(x -> groups[x] = joined, joined.members)
-    end
-end
-
-"Whether an equation is between arrays of short rows and others, but for numbers."
-stops_at_rows(e::Equation) = any(vcat(e.inputs, e.outputs)) do a
-    a isa Var && !isempty(shape(a)) && size_of(shape(a)) != 1 && !has_short_rows(a)
 end

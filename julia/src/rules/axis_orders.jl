@@ -1,10 +1,7 @@
 # Equations on arrays whose axes are in another order.
 
-"Where those axes are in an order."
-places(order, axes) = Int[findfirst(==(k), order) - 1 for k in axes]
-
 function with_axes(::BroadcastInDim, eqn, order, given)
-    at = places(order, eqn[:dims])
+    at = moved_axes(order, eqn[:dims])
     Attributes(:shape => eqn[:shape][order.+1], :dims => sort(at)), [sortperm(at) .- 1]
 end
 
@@ -16,7 +13,7 @@ function with_axes(op::Union{Reduction,Squeeze}, eqn, order, given)
     gone = eqn[attribute]
     kept = axes_except(aval(eqn.inputs[1]), gone)[order.+1]
     from = filter(k -> k in kept, given[1]) == kept ? given[1] : vcat(gone, kept)
-    Attributes(attribute => sort(places(from, gone))), [from]
+    Attributes(attribute => sort(moved_axes(from, gone))), [from]
 end
 
 # Axes of size 1 come first.
@@ -29,8 +26,8 @@ function with_axes(::Reshape, eqn, order, given)
 end
 
 with_axes(::Concatenate, eqn, order, given) =
-    Attributes(:dim => only_one(places(order, eqn[:dim]))), [order for _ in eqn.inputs]
-with_axes(::Rev, eqn, order, given) = Attributes(:dims => places(order, eqn[:dims])), [order]
+    Attributes(:dim => only_one(moved_axes(order, eqn[:dim]))), [order for _ in eqn.inputs]
+with_axes(::Rev, eqn, order, given) = Attributes(:dims => moved_axes(order, eqn[:dims])), [order]
 with_axes(::Slice, eqn, order, given) = axis_by_axis(eqn, order), [order]
 with_axes(::Pad, eqn, order, given) = axis_by_axis(eqn, order), [order, Int[]]
 "The attributes of which each has an entry for each axis."

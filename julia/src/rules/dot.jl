@@ -131,6 +131,31 @@ function factor(b, x, contract, axes, y)
     length(axes) == ndims(y) ? x : emit(b, :broadcast_in_dim, x; shape = y.shape, dims = axes)
 end
 
+# The axes of all multiplications are those of the result and the contracted ones.
+function elementwise_form(::DotGeneral, eqn)
+    T, rank = dtype(eqn.outputs[1]), ndims(aval(eqn.outputs[1]))
+    n = vcat(shape(eqn.outputs[1]), shape(eqn.inputs[1])[eqn[:lhs_contract].+1])
+    isstatic(n) && !isempty(n) && isbinary(T) &&
+        all(a -> a isa Var && dtype(a) === T, eqn.inputs) || return nothing
+    b, longest = Builder(Equation[], eqn.source), argmax(Int.(n)) - 1
+    order = vcat(longest, setdiff(0:length(n)-1, longest))
+    product = emit(b, :mul, (spread_factor!(b, eqn, k, order, n[order.+1]) for k in 1:2)...)
+    total = emit(b, :reduce_sum, product; axes = findall(>=(rank), order) .- 1)
+    emit(b, :transpose, total; perm = inverse_perm(filter(<(rank), order)))
+    binding_last(b, eqn)
+end
+"The k-th factor in the shape of all multiplications, whose axes are in that order."
+function spread_factor!(b::Builder, eqn, k, order, n)
+    x, (contract, batch) = eqn.inputs[k], factor_axes(eqn, k)
+    first_free = length(batch) + (k == 1 ? 0 : length(free_axes(eqn, 1)))
+    axes = zeros(Int, ndims(aval(x)))
+    axes[axes_except(aval(x), contract).+1] = result_axes(x, contract, batch, first_free)
+    axes[contract.+1] = ndims(aval(eqn.outputs[1])) .+ (0:length(contract)-1)
+    at = moved_axes(order, axes)
+    emit(b, :broadcast_in_dim, emit(b, :transpose, x; perm = sortperm(at) .- 1);
+        shape = n, dims = sort(at))
+end
+
 # A product reads its operands fastest where the matrices of the batch lie
 # together, each on its own.
 function wanted_layout(::DotGeneral, e, k)

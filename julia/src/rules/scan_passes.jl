@@ -144,11 +144,11 @@ function reorder_carries(::Scan, eqn)
     vcat(before.equations, [loop], after)
 end
 
-# ---- arrays of short rows with the rows first
+# ---- arrays with their axes in other orders
 
-function structures_of_arrays(::Scan, eqn)
+function structures_of_arrays(::Scan, eqn, layout)
     carry = operand_parts(eqn.attrs, eqn[:body].inputs)[2]
-    body, from, to = reordered(eqn[:body], true, carry)
+    body, from, to = reordered(eqn[:body], layout, true, carry)
     of_stack(order) = vcat(0, order .+ 1)
     consts, carry_orders, slices = operand_parts(eqn.attrs, from)
     kept_orders, own = result_parts(eqn.attrs, to)

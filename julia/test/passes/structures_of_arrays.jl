@@ -108,6 +108,68 @@ end
     @test native_agrees(p, x; tolerance = 1e-11)
 end
 
+# ---- batches
+
+"""
+A loop of matrices, `n` × 3 × 3, times others of a batch, times one for all, transposed, and with
+sums of rows."""
+matrices(n; more = "") = """(%0: f64[$n,3,3], %1: f64[$n,3,3], %2: f64[3,3]) {
+  %3: f64[$n,3,3], %4: f64[6,$n,3,3] = scan %0 %2 %1 {length=6, reverse=false, consts=2, carry=1,
+    unroll=1, body=(%0: f64[$n,3,3], %1: f64[3,3], %2: f64[$n,3,3]) {
+    %3: f64[$n,3,3] = dot_general %0 %2 {lhs_contract=[2], rhs_contract=[1], lhs_batch=[0],
+      rhs_batch=[0], dtype=f64, precision=none}
+    %4: f64[3,$n,3] = dot_general %1 %3 {lhs_contract=[1], rhs_contract=[1], lhs_batch=[],
+      rhs_batch=[], dtype=f64, precision=none}
+    %5: f64[$n,3,3] = transpose %4 {perm=[1, 2, 0]}
+    %6: f64[$n,3,3] = tanh %5
+    %7: f64[$n,3] = reduce_sum %6 {axes=[2]}
+    %8: f64[$n,3,3] = broadcast_in_dim %7 {shape=[$n, 3, 3], dims=[0, 1]}
+    %9: f64[$n,3,3] = sub %6 %8
+    $more
+    return %9 %6 }}
+  %5: f64[] = reduce_sum %3 {axes=[0, 1, 2]}
+  return %5 }"""
+matrix_inputs(n) =
+    Any[normal(r, Float64, shape) ./ 2 for shape in ([n, 3, 3], [n, 3, 3], [3, 3])]
+
+@testset "items last, of $n" for n in (16, 21)
+    p, x = program(matrices(n)), matrix_inputs(n)
+    q = typecheck(structures_of_arrays(p))
+    @test shape(loop(q).outputs[1]) == [3, 3, n]
+    @test !(:dot_general in names_in(loop(q)[:body]))
+    @test relative_error(run(q, x), run(p, x)) < 1e-13
+    @test native_agrees(p, x; tolerance = 1e-12)
+    g = with_gradient(p, trues(3))
+    q = typecheck(structures_of_arrays(g))
+    loops = filter(e -> name_of(e) === :scan, q.equations)
+    @test [6, 3, 3, n] in map(shape, loops[1].outputs)
+    for l in loops, e in l[:body].equations
+        name_of(e) === :transpose && shape(e.outputs[1]) != [3, 3] && @test e[:perm][end] == 2
+    end
+    @test relative_error(run(q, x), run(g, x)) < 1e-12
+    @test native_agrees(g, x; tolerance = 1e-11)
+end
+
+@testset "items stay first where they are few, or where one equation wants them so" begin
+    @test shape(loop(structures_of_arrays(program(matrices(15)))).outputs[1]) == [15, 3, 3]
+    sorted = "%10: f64[16,3,3] = cumsum %9 {axis=0, reverse=false}"
+    p = program(replace(matrices(16; more = sorted), "return %9 %6" => "return %10 %6"))
+    @test shape(loop(structures_of_arrays(p)).outputs[1]) == [16, 3, 3]
+    @test :dot_general in names_in(loop(structures_of_arrays(p))[:body])
+end
+
+@testset "a batch of bodies" begin
+    batch = foldl(replace, ("f64[5" => "f64[20,5", "shape=[5" => "shape=[20, 5",
+            "dims=[0, 1]" => "dims=[0, 1, 2]", "dims=[1, 2]" => "dims=[0, 2, 3]",
+            "dims=[0, 2]" => "dims=[0, 1, 3]", "axes=[2]" => "axes=[3]", "axes=[1]" => "axes=[2]");
+        init = attraction(5))
+    p, x = program(batch), Any[normal(r, Float64, [20, 5, 3]) for _ in 1:2]
+    q = typecheck(structures_of_arrays(p))
+    @test all(v -> shape(v) == [5, 3, 20], loop(q).outputs)
+    @test relative_error(run(q, x), run(p, x)) < 1e-13
+    @test native_agrees(p, x; tolerance = 1e-12)
+end
+
 @testset "arrays stay as they are where" begin
     plain = "%1: f64[9,3] = mul %0 %0 %2: f64[9,3] = sin %1"
     norms = "%1: f64[9,3] = mul %0 %0 %2: f64[9] = reduce_sum %1 {axes=[1]}"

@@ -61,3 +61,28 @@ check_value(dot("bool[2]", "bool[2]", "bool[]", ([0], [0], none, none), "bool"),
         @test run(flat, inputs)[1] ≈ run(program(text), inputs)[1] rtol = 1e-15
     end
 end
+
+@testset "products as sums of products: $x × $y" for (x, y, contract, batch) in (
+    ([2, 3], [3, 4], [1] => [0], Int[] => Int[]), ([5, 2, 3], [5, 3, 4], [2] => [1], [0] => [0]),
+    ([3, 2], [4, 3], [0] => [1], Int[] => Int[]), ([2, 3, 9], [3, 9, 2], [0] => [2], [2] => [1]),
+    ([4, 3, 2], [2, 4], [2, 0] => [0, 1], Int[] => Int[]), ([7], [7], [0] => [0], Int[] => Int[]),
+    ([7], [5], Int[] => Int[], Int[] => Int[]))
+
+    r = seeded("sums of products")
+    type(n) = "f64[$(join(n, ','))]"
+    kept(n, gone) = [n[k] for k in eachindex(n) if !(k - 1 in gone)]
+    result = vcat(x[first(batch).+1], kept(x, vcat(first(contract), first(batch))),
+        kept(y, vcat(last(contract), last(batch))))
+    list(axes) = "[$(join(axes, ", "))]"
+    p = program("""(%0: $(type(x)), %1: $(type(y))) {
+      %2: $(type(result)) = dot_general %0 %1 {lhs_contract=$(list(first(contract))),
+        rhs_contract=$(list(last(contract))), lhs_batch=$(list(first(batch))),
+        rhs_batch=$(list(last(batch))), dtype=f64, precision=none}
+      return %2 }""")
+    e = only(p.equations)
+    q = typecheck(JaxprAD.with(p; equations = JaxprAD.elementwise_form(e.op, e)))
+    inputs = Any[normal(r, Float64, x), normal(r, Float64, y)]
+    @test relative_error(run(q, inputs), run(p, inputs)) < 1e-14
+    product = only(filter(f -> name_of(f) === :mul, q.equations))
+    @test argmax(JaxprAD.shape(product.outputs[1])) == 1
+end
