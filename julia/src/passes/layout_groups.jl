@@ -66,7 +66,7 @@ function weigh!(s::LayoutGroups, e::Equation)
     rows = Atom[a for a in atoms if suits(s.layout, a)]
     isempty(rows) && return
     istransposition(e) && return join!(s, rows)
-    moved = axes_moved(e, order_wanted(s, e.outputs[1]), map(a -> order_wanted(s, a), e.inputs))
+    moved = axes_moved(a -> order_wanted(s, a), e)
     moved === nothing && return foreach(a -> lose!(s, a), rows)
     transposed =
         Int[elements(a) for (a, o) in zip(e.inputs, moved[2]) if o != order_wanted(s, a)]

@@ -87,17 +87,19 @@ function reorder!(r::Reordering, e::Equation)
     check_cancelled()
     r.b.source = e.source
     istransposition(e) && haskey(r.forms, e.inputs[1]) && return transpose_forms!(r, e)
-    v, given = e.outputs[1], Any[order_in(r.orders, a) for a in e.inputs]
-    other = haskey(r.orders, v) || any(a -> haskey(r.orders, a), e.inputs)
-    moved = other ? axes_moved(e, order_in(r.orders, v), given) : nothing
+    other = any(a -> haskey(r.orders, a), vcat(e.inputs, e.outputs))
+    moved = other ? axes_moved(a -> order_in(r.orders, a), e) : nothing
     attrs, from = moved === nothing ? (e.attrs, map(own_order, e.inputs)) : moved
     inputs = Atom[in_form!(r, a, order) for (a, order) in zip(e.inputs, from)]
-    outputs = moved === nothing ? e.outputs : Var[received!(r, v, order_in(r.orders, v))]
+    outputs = moved === nothing ? e.outputs :
+              Var[received!(r, v, order_in(r.orders, v)) for v in e.outputs]
     push!(r.b.equations, with(e; inputs = inputs, outputs = outputs, attrs = attrs))
 end
 
-axes_moved(e::Equation, order, given) =
-    length(e.outputs) == 1 ? with_axes(e.op, e, order, given) : nothing
+"`with_axes`, where an equation's arrays have the orders that a function gives."
+axes_moved(order, e::Equation) =
+    length(e.outputs) == 1 ?
+    with_axes(e.op, e, order(e.outputs[1]), Any[order(a) for a in e.inputs]) : nothing
 
 "Lets the forms of an array be those of its transposition."
 function transpose_forms!(r::Reordering, e::Equation)
