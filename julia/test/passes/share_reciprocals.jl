@@ -27,6 +27,16 @@ divisions(p) = count(e -> name_of(e) === :div, p.equations)
     @test native_agrees(p, x; tolerance = 4eps(T))
 end
 
+@testset "where there is no reciprocal, they are what XLA makes of them, $d" for d in (
+    0.0, -0.0, Inf, NaN, floatmin() / 8, nextfloat(0.0), floatmax())
+
+    p = program(quotients([2, 3], [0]))
+    x = rowmajor([1.0 2.0 3.0; 0.0 -1.0 Inf])
+    kernel = JaxprAD.compile(p)
+    y = JaxprAD.run(kernel, p, Any[x, x, [d, d]])[1]
+    @test isequal(y, x .* inv(d)) || isequal(y, x ./ d)
+end
+
 @testset "what divides stays where nothing is gained" begin
     for text in (quotients([4, 2], [0]), quotients([4, 3], [0, 1]), quotients([5, 16], [0]),
         "(%0: f64[3], %1: f64[]) { %2: f64[3] = broadcast_in_dim %1 {shape=[3], dims=[]}

@@ -10,7 +10,7 @@ quotients(T, rows, columns) = """(%0: $T[$rows,$columns], %1: $T[$rows]) {
   return %3 %5 }"""
 
 @testset "$T[$rows,$columns]" for T in (Float32, Float64),
-    (rows, columns) in ((3, 40), (7, 16), (5, 15), (2, 5000), (1, 33))
+    (rows, columns) in ((3, 40), (7, 16), (2, 5000), (1, 33))
     text = quotients(JaxprAD.dtype_name(T), rows, columns)
     x, d = randn(r, T, columns, rows), randn(r, T, rows)
     @test native_agrees(text, x, d)
