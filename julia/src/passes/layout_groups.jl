@@ -42,7 +42,9 @@ function worth_reordering(layout, p::Program, forms, loops, open, carried)
     )
 end
 elements(a::Atom) = Int(size_of(shape(a)))
-lose!(s::LayoutGroups, a::Atom) = suits(s.layout, a) && (group(s, a).loss += elements(a))
+lose!(s::LayoutGroups, a::Atom) =
+    suits(s.layout, a) && !lies(a, own_order(a), preferred(s.layout, a)) &&
+    (group(s, a).loss += elements(a))
 
 "The products of a Program that may be sums of products of arrays which suit the layout."
 elementwise_forms(::Layout, p::Program) = IdDict{Equation,Vector{Equation}}()
@@ -69,19 +71,24 @@ function weigh!(s::LayoutGroups, e::Equation)
     moved = axes_moved(a -> order_wanted(s, a), e)
     moved === nothing && return foreach(a -> lose!(s, a), rows)
     transposed =
-        Int[elements(a) for (a, o) in zip(e.inputs, moved[2]) if o != order_wanted(s, a)]
+        Int[elements(a) for (a, o) in zip(e.inputs, moved[2]) if !lies(a, o, order_wanted(s, a))]
     if isempty(transposed)
         joined = join!(s, rows)
-        isuniform(s.layout, atoms) || (joined.gain += maximum(elements, rows))
+        isuniform(s.layout, e, atoms) || (joined.gain += maximum(elements, rows))
     else
         foreach(a -> group(s, a).loss += sum(transposed), rows)
     end
 end
 
-"Whether a nest can pass all arrays of an equation as one row."
-isuniform(layout::RowsFirst, atoms) =
-    all(a -> holds_one(a) || suits(layout, a), atoms)
-isuniform(::ItemsLast, atoms) =
+"Whether the elements of an array lie alike in two orders of its axes, some of which are of size 1."
+lies(a::Atom, order, other) = long_axes(a, order) == long_axes(a, other)
+long_axes(a::Atom, order) = [k for k in order if shape(a)[k+1] != 1]
+
+"Whether a nest can pass all arrays of an equation as one row: nothing is between their rows."
+isuniform(layout::RowsFirst, e::Equation, atoms) =
+    all(a -> holds_one(a) || suits(layout, a), atoms) && !(name(e.op) in (:pad, :concatenate)) &&
+    length(unique(shape(a)[end] for a in atoms if !holds_one(a))) == 1
+isuniform(::ItemsLast, e::Equation, atoms) =
     length(unique(shape(a) for a in atoms if !holds_one(a))) == 1
 "Whether an array has one element, or is a number."
 holds_one(a::Atom) = isempty(shape(a)) || size_of(shape(a)) == 1

@@ -23,9 +23,9 @@ preferred(::RowsFirst, v::Var) = (k = own_order(v); vcat(k[end], k[1:end-1]))
 preferred(::ItemsLast, v::Var) = (k = own_order(v); vcat(k[2:end], k[1]))
 suits(layout::Layout, a::Atom) =
     a isa Var && ndims(aval(a)) > 1 && isstatic(shape(a)) && suits(layout, Int.(shape(a)))
-suits(::RowsFirst, n::Vector{Int}) = 1 < n[end] <= LONGEST_SHORT_ROW && n[end-1] > n[end]
+suits(::RowsFirst, n::Vector{Int}) = 0 < n[end] <= LONGEST_SHORT_ROW && n[end-1] > n[end]
 suits(::ItemsLast, n::Vector{Int}) =
-    n[1] >= ITEMS_OF_VECTORS && all(k -> 0 < k <= LONGEST_SHORT_ROW, n[2:end]) && prod(n) > n[1]
+    n[1] >= ITEMS_OF_VECTORS && all(k -> 0 < k <= LONGEST_SHORT_ROW, n[2:end])
 
 """
 The Program with arrays in the order of a layout, its inputs and results too where it is `open`, and

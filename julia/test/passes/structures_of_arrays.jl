@@ -108,6 +108,45 @@ end
     @test native_agrees(p, x; tolerance = 1e-11)
 end
 
+@testset "columns taken apart and put together" begin
+    p = program("""(%0: f64[9,2], %1: f64[9]) {
+      %2: f64[9,2] = scan %1 %0 {length=6, reverse=false, consts=1, carry=1, unroll=1,
+        body=(%0: f64[9], %1: f64[9,2]) {
+          %2: f64[9,1] = slice %1 {start=[0, 0], limit=[9, 1], strides=[1, 1]}
+          %3: f64[9] = squeeze %2 {dims=[1]}
+          %4: f64[9,1] = slice %1 {start=[0, 1], limit=[9, 2], strides=[1, 1]}
+          %5: f64[9] = reshape %4 {shape=[9]}
+          %6: f64[9] = mul %3 %5
+          %7: f64[9,1] = reshape %6 {shape=[9, 1]}
+          %8: f64[9] = sub %5 %0
+          %9: f64[9,1] = broadcast_in_dim %8 {shape=[9, 1], dims=[0]}
+          %10: f64[9,2] = concatenate %7 %9 {dim=1}
+          %11: f64[9,2] = sin %10
+          return %11 }}
+      return %2 }""")
+    q = typecheck(structures_of_arrays(p))
+    x = Any[normal(r, Float64, [9, 2]), normal(r, Float64, [9])]
+    @test shape(loop(q).outputs[1]) == [2, 9]
+    @test relative_error(run(q, x), run(p, x)) < 1e-14
+    @test native_agrees(p, x; tolerance = 1e-13)
+end
+
+@testset "what is padded between rows" begin
+    p = program("""(%0: f64[9,8,3]) {
+      %1: f64[9,8,3] = scan %0 {length=6, reverse=false, consts=0, carry=1, unroll=1,
+        body=(%0: f64[9,8,3]) {
+          %1: f64[7,6,3] = slice %0 {start=[0, 2, 0], limit=[7, 8, 3], strides=[1, 1, 1]}
+          %2: f64[7,6,3] = cos %1
+          %3: f64[9,8,3] = pad %2 0.0:f64 {low=[1, 1, 0], high=[1, 1, 0], interior=[0, 0, 0]}
+          %4: f64[9,8,3] = add %0 %3
+          return %4 }}
+      return %1 }""")
+    q, x = typecheck(structures_of_arrays(p)), Any[normal(r, Float64, [9, 8, 3])]
+    @test shape(loop(q).outputs[1]) == [3, 9, 8]
+    @test relative_error(run(q, x), run(p, x)) < 1e-14
+    @test native_agrees(p, x; tolerance = 1e-13)
+end
+
 # ---- batches
 
 """
