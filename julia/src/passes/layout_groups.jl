@@ -42,9 +42,10 @@ function worth_reordering(layout, p::Program, forms, loops, open, carried)
     )
 end
 elements(a::Atom) = Int(size_of(shape(a)))
-lose!(s::LayoutGroups, a::Atom) =
-    suits(s.layout, a) && !lies(a, own_order(a), preferred(s.layout, a)) &&
-    (group(s, a).loss += elements(a))
+"Whether the elements of an array lie otherwise in the other order."
+ismoved(s::LayoutGroups, a::Atom) =
+    suits(s.layout, a) && !lies(a, own_order(a), preferred(s.layout, a))
+lose!(s::LayoutGroups, a::Atom) = ismoved(s, a) && (group(s, a).loss += elements(a))
 
 "The products of a Program that may be sums of products of arrays which suit the layout."
 elementwise_forms(::Layout, p::Program) = IdDict{Equation,Vector{Equation}}()
@@ -74,7 +75,8 @@ function weigh!(s::LayoutGroups, e::Equation)
         Int[elements(a) for (a, o) in zip(e.inputs, moved[2]) if !lies(a, o, order_wanted(s, a))]
     if isempty(transposed)
         joined = join!(s, rows)
-        isuniform(s.layout, e, atoms) || (joined.gain += maximum(elements, rows))
+        isuniform(s.layout, e, atoms) ||
+            (joined.gain += reduce(max, (elements(a) for a in rows if ismoved(s, a)); init = 0))
     else
         foreach(a -> group(s, a).loss += sum(transposed), rows)
     end
