@@ -105,8 +105,8 @@ const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, f
     Pass(:static_windows, static_windows), Pass(:share_reciprocals, share_reciprocals),
     Pass(:hoist_invariants, hoist_invariants), Pass(:add_in_place, add_in_place),
     Pass(:begin_sums, begin_sums), Pass(:reorder_carries, reorder_carries),
-    Pass(:structures_of_arrays, structures_of_arrays),
-    Pass(:transpose_records, transpose_records), Pass(:transpose_stacks, transpose_stacks),
+    Pass(:transpose_records, transpose_records),
+    Pass(:structures_of_arrays, structures_of_arrays), Pass(:transpose_stacks, transpose_stacks),
     Pass(:assign_layouts, assign_layouts),
     Pass(:overwrite_late, overwrite_late), Pass(:contract_products, contract_products)]
 prepare_native(p::Program) = run_passes(NATIVE_PASSES, p)

@@ -4,7 +4,7 @@
 """
     share_reciprocals(program) -> Program
 
-The same Program, in which quotients by a broadcast of a smaller array are products. Values change
+The same Program, in which quotients of short rows by a number each are products. Values change
 by rounding, and where the array's reciprocal is infinite or subnormal."""
 function share_reciprocals(p::Program)
     any(e -> isquotient(e) || hasbodies(e), p.equations) || return p
@@ -35,10 +35,10 @@ isbroadcast(e::Equation) =
     isstatic(shape(e.outputs[1])) &&
     size_of(shape(e.outputs[1])) >= FEWEST_BY_RECIPROCAL * size_of(shape(e.inputs[1]))
 """
-Whether an equation divides by such a broadcast. (By what is the same for all of a long row, loop
-nests divide with less rounding.)"""
+Whether an equation divides short rows by such a broadcast, each by a number. (By what is the same
+for all of a long row, loop nests divide with less rounding.)"""
 function divides_rows(e::Equation, spread)
     isquotient(e) && haskey(spread, e.inputs[2]) || return false
     dims, n = spread[e.inputs[2]][:dims], shape(e.outputs[1])
-    length(n) - 1 in dims || n[end] < SHORTEST_BY_RECIPROCAL
+    !(length(n) - 1 in dims) && n[end] < SHORTEST_BY_RECIPROCAL
 end
