@@ -119,7 +119,8 @@ class Results:
 def measured(data: Mapping) -> Measured:
     rivals = {name: side(rival) for name, rival in data["rivals"].items()}
     # neither is in results of before there were any
-    others = {name: one and side(one) for name in ("limit", "older") for one in [data.get(name)]}
+    limit, older = data.get("limit"), data.get("older")
+    others = {"limit": limit and side(limit), "older": older and side(older)}
     sides = {"ours": side(data["ours"]), "rivals": rivals, **others}
     return Measured(**{**data, **sides})
 

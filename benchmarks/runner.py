@@ -27,7 +27,7 @@ def run(
     start = _ask(str(max(threads)))
     if not quick:
         start = _ask(str(max(threads)))  # a first start may compile what later ones find
-    machine = {**start["machine"], **_older_jax()}
+    machine = start["machine"] if quick else {**start["machine"], **_older_jax()}
     rows = []
     for case in cases:
         for count in threads:

@@ -58,6 +58,8 @@ shape(a::Atom) = aval(a).shape
 "The axes of an array in the order in which it has them, and a permutation's inverse."
 own_order(a::Atom) = collect(0:ndims(aval(a))-1)
 inverse_perm(perm) = sortperm(perm) .- 1
+"Where those axes are in an order."
+moved_axes(order, axes) = Int[findfirst(==(k), order) - 1 for k in axes]
 
 # Literals are equal when their bits are: NaN equals NaN, and 0.0 differs from -0.0.
 Base.:(==)(a::Literal, b::Literal) =

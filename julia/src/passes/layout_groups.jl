@@ -44,7 +44,7 @@ end
 elements(a::Atom) = Int(size_of(shape(a)))
 "Whether the elements of an array lie otherwise in the other order."
 ismoved(s::LayoutGroups, a::Atom) =
-    suits(s.layout, a) && !lies(a, own_order(a), preferred(s.layout, a))
+    suits(s.layout, a) && !lie_alike(a, own_order(a), preferred(s.layout, a))
 lose!(s::LayoutGroups, a::Atom) = ismoved(s, a) && (group(s, a).loss += elements(a))
 
 "The products of a Program that may be sums of products of arrays which suit the layout."
@@ -71,8 +71,10 @@ function weigh!(s::LayoutGroups, e::Equation)
     istransposition(e) && return join!(s, rows)
     moved = axes_moved(a -> order_wanted(s, a), e)
     moved === nothing && return foreach(a -> lose!(s, a), rows)
-    transposed =
-        Int[elements(a) for (a, o) in zip(e.inputs, moved[2]) if !lies(a, o, order_wanted(s, a))]
+    transposed = Int[
+        elements(a)
+        for (a, o) in zip(e.inputs, moved[2]) if !lie_alike(a, o, order_wanted(s, a))
+    ]
     if isempty(transposed)
         joined = join!(s, rows)
         isuniform(s.layout, e, atoms) ||
@@ -83,7 +85,7 @@ function weigh!(s::LayoutGroups, e::Equation)
 end
 
 "Whether the elements of an array lie alike in two orders of its axes, some of which are of size 1."
-lies(a::Atom, order, other) = long_axes(a, order) == long_axes(a, other)
+lie_alike(a::Atom, order, other) = long_axes(a, order) == long_axes(a, other)
 long_axes(a::Atom, order) = [k for k in order if shape(a)[k+1] != 1]
 
 "Whether a nest can pass all arrays of an equation as one row: nothing is between their rows."

@@ -107,22 +107,22 @@ function flatten_call!(op::DotGeneral, b, e, x)
     T = y.dtype
     (T === Bool || !all(a -> dtype(a) === T, x)) && return nothing
     all(isequal(1), shape(x[1])[e[:lhs_contract].+1]) || return nothing
-    in_batch = length(e[:lhs_batch])
-    axes = result_axes(x[1], e[:lhs_contract], e[:lhs_batch], in_batch),
-    result_axes(x[2], e[:rhs_contract], e[:rhs_batch],
-        in_batch + length(free_axes(aval(x[1]), e[:lhs_contract], e[:lhs_batch])))
+    axes = result_axes(e, 1), result_axes(e, 2)
     all(issorted, axes) || return nothing
     contracted = (e[:lhs_contract], e[:rhs_contract])
     [emit(b, :mul, (factor(b, x[k], contracted[k], axes[k], y) for k in 1:2)...)]
 end
 
-"Where the result has the axes of an operand that are not contracted."
-result_axes(x, contract, batch, first_free) =
+"Where a product's result has the axes of its k-th factor that are not contracted."
+function result_axes(eqn::Equation, k)
+    contract, batch = factor_axes(eqn, k)
+    axes = axes_except(aval(eqn.inputs[k]), contract)
+    first_free = length(batch) + (k == 1 ? 0 : length(free_axes(eqn, 1)))
     [
-        k in batch ? findfirst(==(k), batch) - 1 :
-        first_free + count(j -> !(j in batch), filter(<(k), axes_except(aval(x), contract)))
-        for k in axes_except(aval(x), contract)
+        d in batch ? findfirst(==(d), batch) - 1 :
+        first_free + count(j -> !(j in batch), filter(<(d), axes)) for d in axes
     ]
+end
 "The operand in the shape of the result, `axes` of which are its own."
 function factor(b, x, contract, axes, y)
     x isa Literal && isscalar(x) && return x
@@ -146,10 +146,9 @@ function elementwise_form(::DotGeneral, eqn)
 end
 "The k-th factor in the shape of all multiplications, whose axes are in that order."
 function spread_factor!(b::Builder, eqn, k, order, n)
-    x, (contract, batch) = eqn.inputs[k], factor_axes(eqn, k)
-    first_free = length(batch) + (k == 1 ? 0 : length(free_axes(eqn, 1)))
+    x, contract = eqn.inputs[k], factor_axes(eqn, k).contract
     axes = zeros(Int, ndims(aval(x)))
-    axes[axes_except(aval(x), contract).+1] = result_axes(x, contract, batch, first_free)
+    axes[axes_except(aval(x), contract).+1] = result_axes(eqn, k)
     axes[contract.+1] = ndims(aval(eqn.outputs[1])) .+ (0:length(contract)-1)
     at = moved_axes(order, axes)
     emit(b, :broadcast_in_dim, emit(b, :transpose, x; perm = sortperm(at) .- 1);
@@ -164,8 +163,7 @@ function wanted_layout(::DotGeneral, e, k)
 end
 function with_layouts(::DotGeneral, e, orders, transposed)
     x, y = e.inputs
-    place(a, axes) =
-        haskey(transposed, a) ? Int[findfirst(==(k), orders[a]) - 1 for k in axes] : axes
+    place(a, axes) = haskey(transposed, a) ? moved_axes(orders[a], axes) : axes
     with(e; inputs = Atom[get(transposed, x, x), get(transposed, y, y)],
         attrs = merge(e.attrs,
             Attributes(:lhs_contract => place(x, e[:lhs_contract]),

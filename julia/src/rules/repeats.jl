@@ -203,14 +203,8 @@ end
 
 "The axes of a product that a factor has and along which it is the same."
 function repeated_axes(eqn, r::Repeated, k)
-    own = factor_axes(eqn, k)
-    axes = axes_except(r.type, own.contract)
-    in_batch = length(own.batch)
-    first_free =
-        k == 1 ? in_batch :
-        in_batch + length(free_axes(eqn, 1))
-    where_ = result_axes(eqn.inputs[k], own.contract, own.batch, first_free)
-    [at for (d, at) in zip(axes, where_) if !(d in r.varying)]
+    axes = axes_except(r.type, factor_axes(eqn, k).contract)
+    [at for (d, at) in zip(axes, result_axes(eqn, k)) if !(d in r.varying)]
 end
 
 function small_product!(b::Builder, eqn, factors, contract, batch)

@@ -8,8 +8,6 @@ window_sizes(::UpdateAtStarts, eqn, k) = k == 1 ? shape(eqn.inputs[2]) : nothing
 # Along a batching axis, which has to stay in the order of the indices' axes, windows move.
 own_sizes(w::Windows) = isempty(w.batching) ? w.sizes : nothing
 
-"Where the axes are in that order."
-moved_axes(order, axes) = Int[findfirst(==(a), order) - 1 for a in axes]
 in_order(w::Windows, order) =
     Windows(w.window, sort(moved_axes(order, w.collapsed)), moved_axes(order, w.map), w.batching,
         w.indices_batching, w.sizes[order.+1], w.mode)

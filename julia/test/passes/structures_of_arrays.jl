@@ -1,6 +1,6 @@
 # Arrays of short rows with the rows first: the same values, and where.
 
-using JaxprAD: structures_of_arrays, shape, with_gradient, prepare_native
+using JaxprAD: structures_of_arrays, shape, with_gradient
 
 r = seeded("structures of arrays")
 

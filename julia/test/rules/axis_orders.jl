@@ -1,6 +1,6 @@
 # Equations on arrays with their axes in another order give the same, in that order.
 
-using JaxprAD: with_axes, own_order, aval, shape, Builder, emit!, emit, Atom
+using JaxprAD: with_axes, own_order, aval, shape
 using Random: shuffle
 
 r = seeded("axis orders")
