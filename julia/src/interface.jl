@@ -326,7 +326,8 @@ What gives an equation's one result with its axes in `order`: attributes, and th
 equation then has the axes of each operand, if possible the `given` one. Called by
 `structures_of_arrays`; by default for primitives that are pointwise."""
 with_axes(op::Primitive, eqn, order, given) =
-    ispointwise(op) ? (eqn.attrs, [isscalar(a) ? Int[] : order for a in eqn.inputs]) : nothing
+    ispointwise(op) && isfusable(op, eqn) ?
+    (eqn.attrs, [isscalar(a) ? Int[] : order for a in eqn.inputs]) : nothing
 
 """
     structures_of_arrays(op, eqn, layout) -> (equation, orders, orders)

@@ -9,7 +9,8 @@ looped(trips, types, lines; consts = 1, carry = 1, reverse = false) = """
     scan $(join(("%$(k - 1)" for k in eachindex(types[1])), " ")) {length=$trips,
       reverse=$reverse, consts=$consts, carry=$carry, unroll=1, body=$lines}
     return $(join(("%$(length(types[1]) + k - 1)" for k in eachindex(types[2])), " ")) }"""
-scan_of(text) = JaxprAD.prepare_native(program(text)).equations[1]
+scan_of(text) =
+    only(e for e in JaxprAD.prepare_native(program(text)).equations if e.op isa JaxprAD.Scan)
 isblocked(text) = item_blocks(Generator(1), scan_of(text)) !== nothing
 on_threads(p) = any(d -> occursin("parallel_for", string(d)), JaxprAD.kernel_code(p)[1])
 function random_inputs(text)
