@@ -399,6 +399,9 @@ Whether `emit_step!` or `element` is content with operand `k` element by element
 operand must be in memory."""
 reads_elements(op::Primitive, eqn, k) = isfusable(op, eqn)
 
+"Whether `emit_step!` computes the elements that it reads one after the other, never in vectors."
+reads_in_turn(op::Primitive, eqn) = false
+
 """
     writes_views(op, eqn, k) -> Bool
 

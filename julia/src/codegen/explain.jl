@@ -4,6 +4,7 @@ const REASONS = Dict(
     :result => "a result",
     :needed_whole => "needed whole by",
     :read_often => "each element would be computed more than once by",
+    :read_in_turn => "computed in vectors, where one element after the other is read by",
     :dear => "dear, and read at other places than its own by several equations",
     :shared => "read by several loop nests",
     :overwritten => "a part, read afterwards, of the array that is updated by",

@@ -32,3 +32,38 @@ with_axes(::Slice, eqn, order, given) = axis_by_axis(eqn, order), [order]
 with_axes(::Pad, eqn, order, given) = axis_by_axis(eqn, order), [order, Int[]]
 "The attributes of which each has an entry for each axis."
 axis_by_axis(eqn, order) = Attributes(k => eqn[k][order.+1] for k in attributes(eqn.op))
+
+# Windows are read and written wherever they lie, so that the operand of a gather has any order: its
+# axes in a window, alone, have to follow each other as they do in the gathered array.
+function with_axes(op::Gather, eqn, order, given)
+    w = Windows(op, eqn.attrs)
+    operand = in_sequence(given[1], partners(order, w.window, extended(w)))
+    indices = order_along(w, order)
+    merge(eqn.attrs, placement(op, moved(w, operand, indices, order))), [operand, indices]
+end
+function with_axes(op::AnyScatter, eqn, order, given)
+    w = Windows(op, eqn)
+    updates = in_sequence(given[3], partners(order, extended(w), w.window))
+    indices = order_along(w, updates)
+    merge(eqn.attrs, placement(op, moved(w, order, indices, updates))), [order, indices, updates]
+end
+"The axes beside those in `axes`, in the order in which `order` has these."
+partners(order, axes, others) = others[indexin(filter(in(axes), order), axes)]
+"The order in which the axes in `sequence` take each other's places, to follow each other so."
+function in_sequence(order, sequence)
+    following = Iterators.Stateful(sequence)
+    Int[k in sequence ? popfirst!(following) : k for k in order]
+end
+"The order of the indices' axes where a gathered array has that order."
+function order_along(w::Windows, order)
+    along = batch_axes(w, length(order))
+    vcat(partners(order, along, eachindex(along) .- 1), length(along))
+end
+"The windows where operand, indices and gathered array have their axes in these orders."
+function moved(w::Windows, operand, indices, array)
+    batching = moved_axes(operand, w.batching)
+    pairs = sortperm(batching)
+    Windows(sort(moved_axes(array, w.window)), sort(moved_axes(operand, w.collapsed)),
+        moved_axes(operand, w.map), batching[pairs],
+        moved_axes(indices, w.indices_batching)[pairs], w.sizes[operand.+1], w.mode)
+end

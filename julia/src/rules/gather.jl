@@ -25,6 +25,11 @@ Windows(::Gather, attrs) =
     Windows(attrs[:offset_dims], attrs[:collapsed_slice_dims], attrs[:start_index_map],
         attrs[:operand_batching_dims], attrs[:start_indices_batching_dims], attrs[:slice_sizes],
         attrs[:mode])
+"The attributes that say where the windows are."
+placement(::Gather, w::Windows) =
+    Attributes(:offset_dims => w.window, :collapsed_slice_dims => w.collapsed,
+        :start_index_map => w.map, :operand_batching_dims => w.batching,
+        :start_indices_batching_dims => w.indices_batching, :slice_sizes => w.sizes)
 
 "The operand's axes along which windows extend, and the sizes there."
 extended(w::Windows) = [k for k in 0:length(w.sizes)-1 if !(k in w.collapsed || k in w.batching)]
@@ -174,18 +179,13 @@ shaped(b, x, n) = shape(x) == n ? x : emit(b, :reshape, x; shape = n)
 The gather of windows, zero where they reach outside in the mode `fill`: the linear map whose
 transpose is `scatter_add`."""
 gather(b::Builder, w::Windows, operand::Atom, indices::Atom; sorted, unique) =
-    emit(b, :gather, operand, indices; offset_dims = w.window, collapsed_slice_dims = w.collapsed,
-        start_index_map = w.map, operand_batching_dims = w.batching,
-        start_indices_batching_dims = w.indices_batching, slice_sizes = w.sizes,
-        mode = w.mode, fill_value = zero_fill(w.mode), sorted = sorted, unique = unique)
+    emit(b, :gather, operand, indices; placement(Gather(), w)..., mode = w.mode,
+        fill_value = zero_fill(w.mode), sorted = sorted, unique = unique)
 
 scatter(b::Builder, op::Symbol, w::Windows, operand::Atom, indices::Atom, updates::Atom; sorted,
     unique) =
-    emit(b, op, operand, indices, updates; update_window_dims = w.window,
-        inserted_window_dims = w.collapsed, scatter_dims_to_operand_dims = w.map,
-        operand_batching_dims = w.batching,
-        scatter_indices_batching_dims = w.indices_batching, mode = w.mode, sorted = sorted,
-        unique = unique)
+    emit(b, op, operand, indices, updates; placement(primitive(op), w)..., mode = w.mode,
+        sorted = sorted, unique = unique)
 
 "The elements of `x` at positions `index` along an axis, `index` having the shape of the result."
 function take_along(b::Builder, x::Atom, index::Atom, axis; unique)

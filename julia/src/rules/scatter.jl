@@ -27,6 +27,10 @@ function Windows(::AnyScatter, attrs, rank, updates::Shape)
     Windows(window, collapsed, attrs[:scatter_dims_to_operand_dims], batching,
         attrs[:scatter_indices_batching_dims], full, attrs[:mode])
 end
+placement(::AnyScatter, w::Windows) =
+    Attributes(:update_window_dims => w.window, :inserted_window_dims => w.collapsed,
+        :scatter_dims_to_operand_dims => w.map, :operand_batching_dims => w.batching,
+        :scatter_indices_batching_dims => w.indices_batching)
 Windows(op::AnyScatter, eqn::Equation) =
     Windows(op, eqn.attrs, ndims(aval(eqn.inputs[1])), shape(eqn.inputs[3]))
 

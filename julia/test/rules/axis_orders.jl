@@ -14,7 +14,10 @@ function same_in_another_order(text)
     given = [shuffle(r, own_order(a)) for a in e.inputs]
     attrs, from = with_axes(e.op, e, order, given)
     all(((a, o),) -> sort(o) == own_order(a), zip(e.inputs, from)) || return false
-    value(a) = a isa JaxprAD.Literal ? fill(a.value) : normal(r, dtype(a), shape(a))
+    value(a) =
+        a isa JaxprAD.Literal ? fill(a.value) :
+        dtype(a) <: Integer ? asarray(rand(r, dtype(a)(-1):dtype(a)(5), reverse(shape(a))...)) :
+        normal(r, dtype(a), shape(a))
     values = Any[value(a) for a in e.inputs]
     types = [JaxprAD.TensorType(dtype(a), shape(a)[o.+1]) for (a, o) in zip(e.inputs, from)]
     result = JaxprAD.infer(e.op, types, attrs)
@@ -42,6 +45,23 @@ for (inputs, equation) in (
         "f64[3,2,1] = slice %0 {start=[1, 0, 3], limit=[7, 2, 4], strides=[2, 1, 1]}",
     "%0: f64[2,3], %1: f64[]" =>
         "f64[5,2] = pad %0 %1 {low=[1, -1], high=[1, 0], interior=[1, 0]}",
+    "%0: f64[5,3], %1: i32[4,1]" =>
+        "f64[4,3] = gather %0 %1 {offset_dims=[1], collapsed_slice_dims=[0], start_index_map=[0],
+        operand_batching_dims=[], start_indices_batching_dims=[], slice_sizes=[1, 3], mode=fill,
+        fill_value=0, sorted=false, unique=false}",
+    "%0: f64[2,5,3,4,3], %1: i32[3,2,4,2]" =>
+        "f64[3,2,2,4,4] = gather %0 %1 {offset_dims=[2, 4], collapsed_slice_dims=[2],
+        start_index_map=[2, 1], operand_batching_dims=[0, 4], start_indices_batching_dims=[1, 0],
+        slice_sizes=[1, 2, 1, 4, 1], mode=clip, fill_value=none, sorted=false, unique=false}",
+    "%0: f64[5,3], %1: i32[4,1], %2: f64[4,3]" =>
+        "f64[5,3] = scatter_add %0 %1 %2 {update_window_dims=[1], inserted_window_dims=[0],
+        scatter_dims_to_operand_dims=[0], operand_batching_dims=[],
+        scatter_indices_batching_dims=[], mode=fill, sorted=false, unique=false}",
+    "%0: f64[2,5,3,4,3], %1: i32[3,2,4,2], %2: f64[3,2,2,4,4]" =>
+        "f64[2,5,3,4,3] = scatter_mul %0 %1 %2 {update_window_dims=[2, 4],
+        inserted_window_dims=[2], scatter_dims_to_operand_dims=[2, 1],
+        operand_batching_dims=[0, 4], scatter_indices_batching_dims=[1, 0], mode=clip,
+        sorted=false, unique=false}",
 )
     @testset "$equation" begin
         text = "($inputs) { %9: $equation return %9 }"

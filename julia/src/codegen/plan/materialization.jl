@@ -60,6 +60,7 @@ function worth_memory(v::Var, consumers, cost)
     for (e, k) in consumers
         (isreduction(e) || (isfusable(e.op, e) && reads_here(e.op, k))) && continue
         reads_elements(e.op, e, k) || return Reason(:needed_whole, e)
+        cost > CHEAP && reads_in_turn(e.op, e) && return Reason(:read_in_turn, e)
         any(o -> size_of(shape(o)) >= 2size_of(shape(v)), e.outputs) && cost >= CHEAP &&
             return Reason(:read_often, e)
         elsewhere += 1
