@@ -53,3 +53,31 @@ check_value(solve("f64[1,1]", "f64[1,1]", true, true, false, false, false),
 @test refuses(solve("f64[2,3]", "f64[3,2]", true, true, false, false, false))
 @test refuses(solve("f64[3,3]", "f64[2,3]", true, true, false, false, false))
 @test refuses(solve("f64[3,3]", "f32[3,2]", true, true, false, false, false))
+
+# By tiles, for each number of rows that is left over and of registers of columns; the other half of
+# the matrix is not read.
+@testset "$T, $n unknowns, $sides right-hand sides" for T in (Float32, Float64),
+    (n, sides) in ((1, 2), (2, 3), (3, 16), (5, 20), (7, 33), (8, 64), (14, 100), (31, 17),
+        (33, 47), (100, 100), (40, 4), (401, 16))
+
+    t = T === Float32 ? "f32" : "f64"
+    for left in (true, false), lower in (true, false), trans in (true, false), unit in (true, false)
+        n > 33 && unit && continue
+        b = left ? (n, sides) : (sides, n)
+        a = wellconditioned(T, n, n) ./ T(n) .+ Matrix{T}(I, n, n)
+        kept = lower ? triu(a) : tril(a)        # of its transpose: arrays are row-major
+        a = kept .+ (lower ? tril(fill(T(NaN), n, n), -1) : triu(fill(T(NaN), n, n), 1))
+        p = program(solve("$t[2,$n,$n]", "$t[2,$(b[1]),$(b[2])]", left, lower, trans, false, unit))
+        x = Any[asarray(cat(a, a; dims = 3)), normal(r, T, [2, b...])]
+        y = JaxprAD.run(native_kernel(p), p, x)[1]
+        for i in 1:2
+            exact = solved(Float64.(kept), Float64.(x[2][:, :, i]); left = left, lower = lower,
+                trans = trans, conj = false, unit = unit)[1]
+            @test maximum(abs, y[:, :, i] - exact) <= 100 * eps(T) * maximum(abs, exact)
+        end
+    end
+    for left in (true, false)
+        b = left ? "$t[$n,$sides]" : "$t[$sides,$n]"
+        @test heap_free(program(solve("$t[$n,$n]", b, left, true, false, false, false)))
+    end
+end

@@ -43,15 +43,42 @@ pointers(f, s::Frame, vars) = [f(s, v).pointer for v in vars]
 some_empty(e) = all(v -> any(==(0), sizes(v)), e.outputs)
 
 function emit_step!(::TriangularSolve, s::Frame, e)
+    a, v = e.inputs[1], e.outputs[1]
+    some_empty(e) && return memory!(s, v)
+    k, columns = sizes(a)[end], sizes(v)[end-(e[:left_side] ? 0 : 1)]
+    columns >= (k <= FEW_UNKNOWNS ? 2 : LEAST_SIDES) && k <= MOST_SOLVED_BY_TILES &&
+    dtype(v) <: Routines.RealElement ? solve_by_tiles!(s, e, columns) : solve_by_blas!(s, e)
+end
+
+function solve_by_tiles!(s::Frame, e, columns)
+    a, b, v = e.inputs..., e.outputs[1]
+    T, k, batches = dtype(v), sizes(a)[end], matrix_sizes(v)[1]
+    pa, pb, to = pointers(memory_of, s, e.inputs)..., memory!(s, v).pointer
+    # X op(A) = B is op(A)ᵀ Xᵀ = Bᵀ. Rows a power of two apart would share lines of the cache.
+    apart = e[:left_side] ? columns : columns + 64 ÷ sizeof(T)
+    W = Routines.lane_count(T, columns, register_bytes(s.generator.target))
+    system = Routines.TriangularRows{W}(k, columns, apart, e[:lower],
+        e[:transpose_a] == e[:left_side], e[:unit_diagonal])
+    with_arrays(s, (T, k * k)) do w
+        e[:left_side] ? call!(s, Routines.solve_left!, to, pa, pb, w, system, batches) :
+        with_arrays(s, (T, k * apart)) do x
+            call!(s, Routines.solve_right!, to, pa, pb, w, x, system, batches)
+        end
+    end
+end
+
+function solve_by_blas!(s::Frame, e)
     a, b, v = e.inputs..., e.outputs[1]
     (batches, m, n), k, A = matrix_sizes(v), sizes(a)[end], accumulator(dtype(v))
     pa, pb, to = pointers(memory_of, s, e.inputs)..., memory!(s, v).pointer
-    some_empty(e) && return
-    triangle = Routines.Triangle(e[:left_side] ? 'L' : 'R', e[:lower] ? 'L' : 'U',
+    # rows are LAPACK's columns: the triangle is on the other side, and in the other half
+    triangle = Routines.Triangle(e[:left_side] ? 'R' : 'L', e[:lower] ? 'U' : 'L',
         e[:transpose_a] ? 'T' : 'N', e[:unit_diagonal] ? 'U' : 'N', e[:conjugate_a])
-    with_fortran(s, (A, k * k), (A, m * n)) do area, wa, wb
+    converts = A !== dtype(v)
+    with_fortran(s, (A, converts || e[:conjugate_a] ? k * k : 0),
+        (A, converts ? m * n : 0)) do area, wa, wx
         call!(s, Routines.triangular_solve!, lapack(lapack_pointer(A, :trsm), area), to, pa, pb,
-            tuple_of(wa, wb), triangle, batches, k, m, n)
+            tuple_of(wa, wx), triangle, batches, k, m, n)
     end
 end
 

@@ -55,6 +55,7 @@ include("image_matrix.jl")
 include("tiled_convolution.jl")
 include("fourier.jl")
 include("matrices.jl")
+include("triangular.jl")
 include("reflections.jl")
 
 end

@@ -3,10 +3,10 @@
 # or NaN that it would not end with, the results are NaN. `w`, also with letters before it, are
 # copies that LAPACK works on.
 
-"The rows × columns matrix at `from` for LAPACK."
-@inline function take!(to::Ptr{A}, from::Ptr, rows, columns, f = identity) where {A}
+"The rows × columns matrix at `from` for LAPACK, whose columns are `apart`."
+@inline function take!(to::Ptr, from::Ptr, rows, columns, apart = rows)
     for i in 0:rows-1, j in 0:columns-1
-        put!(to, f(stored(A, at(from, i * columns + j))), j * rows + i)
+        put!(to, at(from, i * columns + j), j * apart + i)
     end
 end
 "LAPACK's matrix, whose columns are `apart`, as rows; `kept(i, j)` tells where it is not zero."
@@ -17,11 +17,12 @@ end
 end
 @inline give!(to::Ptr, from, rows, columns, apart) =
     give!((i, j) -> true, to, from, rows, columns, apart)
-@inline function give_vector!(to::Ptr, from::Ptr, n)
+@inline function give_vector!(f::F, to::Ptr, from::Ptr, n) where {F}
     for i in 0:n-1
-        put!(to, at(from, i), i)
+        put!(to, f(at(from, i)), i)
     end
 end
+@inline give_vector!(to::Ptr, from::Ptr, n) = give_vector!(identity, to, from, n)
 @inline function fill_nan!(to::Ptr{T}, n) where {T}
     for i in 0:n-1
         put!(to, stored(T, stored(real(T), NaN)), i)
@@ -38,13 +39,22 @@ end
 @inline finite(x::Complex) = finite(real(x)) & finite(imag(x))
 @inline nth(p::Ptr{T}, k, n) where {T} = p + k * n * sizeof(T)
 
+# As LAPACK sees it, op(A) X = B is Xᵀ op(Aᵀ) = Bᵀ: the triangle is on the other side, and in the
+# other half of its matrix.
 @noinline function triangular_solve!(trsm::Lapack, y::Ptr{T}, a::Ptr{T}, b::Ptr{T},
-    (wa, wb)::NTuple{2,Ptr{A}}, t::Triangle, batches::Int, k::Int, m::Int, n::Int) where {T,A}
+    (wa, wx)::NTuple{2,Ptr{A}}, t::Triangle, batches::Int, k::Int, m::Int, n::Int) where {T,A}
     for i in 0:batches-1
-        t.conjugate ? take!(wa, nth(a, i, k * k), k, k, conj) : take!(wa, nth(a, i, k * k), k, k)
-        take!(wb, nth(b, i, m * n), m, n)
-        trsm!(trsm, t, m, n, wa, k, wb)
-        give!(nth(y, i, m * n), wb, m, n, m)
+        to, triangle = nth(y, i, m * n), nth(a, i, k * k)
+        x = T === A ? to : wx
+        give_vector!(x, nth(b, i, m * n), m * n)
+        if T === A && !t.conjugate
+            trsm!(trsm, t, n, m, triangle, k, x)
+        else
+            t.conjugate ? give_vector!(conj, wa, triangle, k * k) :
+            give_vector!(identity, wa, triangle, k * k)
+            trsm!(trsm, t, n, m, wa, k, x)
+        end
+        T === A || give_vector!(to, x, m * n)
     end
 end
 

@@ -15,6 +15,7 @@ const Lanes{W,T} = NTuple{W,VecElement{T}}
     ccall($("llvm.fmuladd.v$(W)f$(8sizeof(T))"), llvmcall, $V,
         ($V, $V, $V), x, y, z))
 end
+@inline product(x::V, y::V) where {W,T,V<:Lanes{W,T}} = multiply_add(x, y, lanes(V, -zero(T)))
 @inline added(x::V, y::V) where {W,T,V<:Lanes{W,T}} = multiply_add(x, lanes(V, one(T)), y)
 
 # Bytes of a register where a vector is multiplied, which waits for memory. Tiles take what the
