@@ -91,6 +91,7 @@ include("passes/layout_groups.jl")
 include("passes/assign_layouts.jl")
 include("passes/contract_products.jl")
 include("passes/share_reciprocals.jl")
+include("passes/divide_parts.jl")
 include("passes/pipeline.jl")
 
 # The primitives, a file a family: type, value, JVP, transpose, and what passes may ask.

@@ -235,6 +235,9 @@ Elements of the matrix that a convolution by BLAS makes of a part of the image: 
 with tiles."""
 const IMAGE_MATRIX = 1 << 17
 
+"Bytes of the lines that a Fourier transform takes at once: what the nearest caches hold. Chosen."
+const FOURIER_BYTES = 1 << 16
+
 # ---- sorting (codegen/kernels/routines/sorting.jl)
 
 "Elements that are sorted by insertion before runs are merged. Chosen, not measured."

@@ -103,9 +103,9 @@ compact_loop_residuals(s::Split, input_bytes) =
 "What a Program goes through before code is made of it."
 const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
     Pass(:static_windows, static_windows), Pass(:share_reciprocals, share_reciprocals),
-    Pass(:hoist_invariants, hoist_invariants), Pass(:add_in_place, add_in_place),
-    Pass(:begin_sums, begin_sums), Pass(:reorder_carries, reorder_carries),
-    Pass(:transpose_records, transpose_records),
+    Pass(:divide_parts, divide_parts), Pass(:hoist_invariants, hoist_invariants),
+    Pass(:add_in_place, add_in_place), Pass(:begin_sums, begin_sums),
+    Pass(:reorder_carries, reorder_carries), Pass(:transpose_records, transpose_records),
     Pass(:structures_of_arrays, structures_of_arrays), Pass(:transpose_stacks, transpose_stacks),
     Pass(:assign_layouts, assign_layouts),
     Pass(:overwrite_late, overwrite_late), Pass(:contract_products, contract_products)]

@@ -27,6 +27,29 @@ check(fft("f64[2,3,4]", "c128[2,3,3]", "rfft", [2, 3, 4]), randn(r, 4, 3, 2);
     name = "rfft over three axes")
 check(fft("c128[3,3]", "f64[3,4]", "irfft", [3, 4]), randn(r, ComplexF64, 3, 3);
     name = "irfft over two axes")
+
+# Lines side by side or one after the other, more than go at once, along axes of all lengths: even
+# ones of real lines are transformed by halves.
+for (kind, x, y, lengths) in (
+    ("rfft", "f64[5,64]", "c128[5,33]", [64]), ("rfft", "f64[33,16]", "c128[33,9]", [33, 16]),
+    ("rfft", "f64[3,20,6]", "c128[3,20,4]", [20, 6]), ("rfft", "f64[4,26]", "c128[4,14]", [26]),
+    ("rfft", "f64[2,34]", "c128[2,18]", [34]), ("rfft", "f64[9,15]", "c128[9,8]", [9, 15]),
+    ("irfft", "c128[5,33]", "f64[5,64]", [64]), ("irfft", "c128[33,9]", "f64[33,16]", [33, 16]),
+    ("irfft", "c128[4,14]", "f64[4,26]", [26]), ("irfft", "c128[2,18]", "f64[2,34]", [34]),
+    ("irfft", "c128[9,8]", "f64[9,15]", [9, 15]), ("fft", "c128[40,3]", "c128[40,3]", [40, 3]),
+    ("fft", "c128[2,50,7]", "c128[2,50,7]", [50, 7]), ("ifft", "c128[300,8]", "c128[300,8]", [8]),
+    ("ifft", "c128[4096]", "c128[4096]", [4096]),
+    ("fft", "c128[3,600,40]", "c128[3,600,40]", [600, 40]))
+
+    @testset "$kind of $x" begin
+        p = program(fft(x, y, kind, lengths))
+        @test native_agrees(p, Any[normal(r, v.type.dtype, Int.(v.type.shape)) for v in p.inputs])
+        single(t) = replace(replace(t, "f64" => "f32"), "c128" => "c64")
+        p = program(fft(single(x), single(y), kind, lengths))
+        @test native_agrees(p, Any[normal(r, v.type.dtype, Int.(v.type.shape)) for v in p.inputs])
+        @test heap_free(p)
+    end
+end
 check_value(fft("c64[0,2]", "c64[0,2]", "fft", [2]), x -> (x,), zeros(ComplexF32, 2, 0))
 check_value(fft("f32[2]", "c64[2]", "rfft", [2]), x -> (ComplexF32[3, -1],), Float32[1, 2])
 @test refuses(fft("f64[4]", "f64[4]", "fft", [4]))

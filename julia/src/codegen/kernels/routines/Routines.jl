@@ -25,8 +25,8 @@ with a check that throws.)"""
 macro vector(loop)
     variable, range = loop.args[1].args
     quote
-        local k, stop = $(esc(range.args[2])), $(esc(range.args[3]))
-        while k <= stop
+        local k, stop = $(esc(range.args[2])), $(esc(range.args[3])) + 1
+        while k < stop      # not <=, which for LLVM may hold for ever
             let $(esc(variable)) = k
                 $(esc(loop.args[2]))
             end

@@ -1,52 +1,151 @@
-# Fourier transforms along the middle axis of three, by Stockham's self-sorting passes: with n = r
-# m, pass after pass combines r numbers that are m apart into neighbours (Van Loan 1992,
-# Computational frameworks for the fast Fourier transform, 1.7), lines side by side.
+# Fourier transforms of lines of numbers, by Stockham's self-sorting passes: with n = r m, pass
+# after pass combines r numbers that are m apart into neighbours (Van Loan 1992, Computational
+# frameworks for the fast Fourier transform, 1.7). Lines go side by side, real and imaginary parts
+# apart, so that vectors lie across the lines.
 #
-# `roots` holds e^(± 2πi j / n) for j < n.
+# `roots` holds e^(± 2πi j / n) for j < n; `twice` those for 2n.
 
 const RADICES = (4, 2, 3, 5, 7, 11, 13)
 
-"All lines of x; y, x and `spare`, which holds `along · after` numbers, are different memory."
-@noinline function transform!(y::Ptr{C}, x::Ptr{C}, spare::Ptr{C}, roots::Ptr{C}, radices::R,
-    before::Int, along::Int, after::Int) where {C,R<:Tuple}
-    for b in 0:before-1
-        offset = b * along * after * sizeof(C)
-        transform_lines!(y + offset, x + offset, spare, roots, radices, along, after)
-    end
+"Complex numbers, real and imaginary parts apart."
+struct Split{T}
+    re::Ptr{T}
+    im::Ptr{T}
 end
+@inline at(x::Split, i::Int) = Complex(at(x.re, i), at(x.im, i))
+@inline put!(x::Split, z, i::Int) = (put!(x.re, real(z), i); put!(x.im, imag(z), i))
+"Array k, from 0, of those of n complex numbers that begin at p."
+@inline split_at(p::Ptr, k, n) = Split(nth(p, 2k, n), nth(p, 2k + 1, n))
 
-@inline function transform_lines!(y, x, spare, roots, radices, along, after)
-    isempty(radices) && return copy!(y, x, along * after)
-    isodd(length(radices)) ? passes!(y, spare, x, roots, radices, along, along, after) :
-    passes!(spare, y, x, roots, radices, along, along, after)
+"Where numbers are: neighbours in a line are `apart`, lines `next` to each other, groups `beyond`."
+struct Lines
+    apart::Int
+    next::Int
+    beyond::Int
+end
+"`groups` of so many `lines` of `along` numbers, of which up to `at_once` go side by side."
+struct Transform
+    along::Int
+    lines::Int
+    groups::Int
+    at_once::Int
 end
 
 """
-The first pass from x to y, the next on to `other`, and so forth. What is left to do are transforms
-of length n, `side` of them side by side."""
-passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, ::Tuple{}, total, n, side) where {C} =
-    nothing
-@noinline function passes!(y::Ptr{C}, other::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, radices::Tuple,
-    total, n, side) where {C}
+The transforms of the lines of x, which `taken` and `given` read and write; they may be the same
+memory. `work` holds 2 `at_once` · `along` complex numbers."""
+@noinline function transform!(y::Ptr{C}, x::Ptr{C}, work::Ptr{T},
+    (roots, twice)::NTuple{2,Ptr{C}}, radices::R, (taken, given), (from, to)::NTuple{2,Lines},
+    t::Transform) where {T,C<:Complex{T},R<:Tuple}
+    for g in 0:t.groups-1
+        l = 0
+        while l < t.lines
+            n = min(t.at_once, t.lines - l)
+            a, b = split_at(work, 0, n * t.along), split_at(work, 1, n * t.along)
+            take_lines!(taken, a, nth(x, 1, g * from.beyond + l * from.next), twice, from, t.along,
+                n)
+            z = transform_lines!(b, a, roots, radices, t.along, n)
+            give_lines!(given, nth(y, 1, g * to.beyond + l * to.next), z, twice, to, t.along, n)
+            l += n
+        end
+    end
+end
+
+# ---- how lines are read and written
+
+"Lines of as many complex numbers as are transformed."
+struct Whole end
+@inline function take_lines!(::Whole, z::Split, x::Ptr, twice, from::Lines, along, n)
+    if from.next == 1
+        for j in 0:along-1
+            @vector for l in 0:n-1
+                put!(z, at(x, j * from.apart + l), j * n + l)
+            end
+        end
+    else
+        for l in 0:n-1, j in 0:along-1
+            put!(z, at(x, l * from.next + j * from.apart), j * n + l)
+        end
+    end
+end
+@inline function give_lines!(::Whole, y::Ptr, z::Split, twice, to::Lines, along, n)
+    if to.next == 1
+        for j in 0:along-1
+            @vector for l in 0:n-1
+                put!(y, at(z, j * n + l), j * to.apart + l)
+            end
+        end
+    else
+        for l in 0:n-1, j in 0:along-1
+            put!(y, at(z, j * n + l), l * to.next + j * to.apart)
+        end
+    end
+end
+
+"""
+The first half, and one more, of the transforms of real lines twice as long, whose neighbours are
+real and imaginary parts: X = E + w O, where the transform of these is Z = E + i O, and those of
+real lines, E and O, are mirrored (Press et al. 2007, Numerical recipes, 12.3)."""
+struct Half end
+@inline function give_lines!(::Half, y::Ptr, z::Split, twice, to::Lines, along, n)
+    for k in 0:along
+        w = at(twice, k)
+        here, mirrored = k == along ? 0 : k, k == 0 ? 0 : along - k
+        @vector for l in 0:n-1
+            a, b = at(z, here * n + l), conj(at(z, mirrored * n + l))
+            d = product(w, a - b)
+            put!(y, (a + b + Complex(imag(d), -real(d))) / 2, l * to.next + k * to.apart)
+        end
+    end
+end
+# Of the first and last number the imaginary parts count for nothing.
+@inline function take_lines!(::Half, z::Split, x::Ptr, twice, from::Lines, along, n)
+    for k in 0:along-1
+        w = at(twice, k)
+        @vector for l in 0:n-1
+            a = at(x, l * from.next + k * from.apart)
+            b = conj(at(x, l * from.next + (along - k) * from.apart))
+            (a, b) = k == 0 ? (complex(real(a)), complex(real(b))) : (a, b)
+            d = product(w, a - b)
+            put!(z, a + b + Complex(-imag(d), real(d)), k * n + l)
+        end
+    end
+end
+
+# ---- passes
+
+"Transforms of n lines side by side at `x`, which are then there or at `y`."
+@inline function transform_lines!(y::S, x::S, roots, radices, along, n) where {S<:Split}
+    passes!(y, x, roots, radices, along, along, n)
+    isodd(length(radices)) ? y : x
+end
+
+"""
+The first pass from x to y, the next back, and so forth. What is left to do are transforms of length
+n, `side` of them side by side."""
+passes!(y::S, x::S, roots, ::Tuple{}, total, n, side) where {S<:Split} = nothing
+@noinline function passes!(y::S, x::S, roots, radices::Tuple, total, n,
+    side) where {S<:Split}
     r = radices[1]
     r == 4 ? pass!(Val(4), y, x, roots, total, n, side) :
     r == 2 ? pass!(Val(2), y, x, roots, total, n, side) :
     r == 3 ? pass!(Val(3), y, x, roots, total, n, side) :
     r == 5 ? pass!(Val(5), y, x, roots, total, n, side) :
     any_pass!(r, y, x, roots, total, n, side)
-    passes!(other, y, y, roots, Base.tail(radices), total, quotient(n, r), r * side)
+    passes!(x, y, roots, Base.tail(radices), total, quotient(n, r), r * side)
 end
 
-@inline function pass!(::Val{r}, y::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, total, n, side) where {r,C}
+@inline function pass!(::Val{r}, y::Split, x::Split, roots::Ptr, total, n, side) where {r}
     m, apart = quotient(n, r), quotient(total, n)
     small = ntuple(j -> at(roots, (j - 1) * quotient(total, r)), Val(r))
     for p in 0:m-1
         turn = ntuple(k -> at(roots, (k - 1) * p * apart), Val(r))
-        from, to = x + p * side * sizeof(C), y + r * p * side * sizeof(C)
+        from, to = p * side, r * p * side
         @vector for q in 0:side-1
-            a = ntuple(j -> at(from, q + (j - 1) * m * side), Val(r))
+            a = ntuple(j -> at(x, from + q + (j - 1) * m * side), Val(r))
             b = butterfly(a, small)
-            ntuple(k -> (put!(to, product(b[k], turn[k]), q + (k - 1) * side); nothing), Val(r))
+            ntuple(k -> (put!(y, product(b[k], turn[k]), to + q + (k - 1) * side); nothing),
+                Val(r))
         end
     end
 end
@@ -75,21 +174,21 @@ end
 end
 
 "A pass of any radix: the sums as they are."
-@noinline function any_pass!(r, y::Ptr{C}, x::Ptr{C}, roots::Ptr{C}, total, n, side) where {C}
+@noinline function any_pass!(r, y::Split, x::Split, roots::Ptr, total, n, side)
     m, apart, step = quotient(n, r), quotient(total, n), quotient(total, r)
     for p in 0:m-1, k in 0:r-1
-        turn, to = at(roots, k * p * apart), y + (r * p + k) * side * sizeof(C)
+        turn, to = at(roots, k * p * apart), (r * p + k) * side
         @vector for q in 0:side-1
-            put!(to, at(x, q + p * side), q)
+            put!(y, at(x, p * side + q), to + q)
         end
         for j in 1:r-1
-            root, from = at(roots, remainder(j * k, r) * step), x + (p + j * m) * side * sizeof(C)
+            root, from = at(roots, remainder(j * k, r) * step), (p + j * m) * side
             @vector for q in 0:side-1
-                put!(to, at(to, q) + product(at(from, q), root), q)
+                put!(y, at(y, to + q) + product(at(x, from + q), root), to + q)
             end
         end
         @vector for q in 0:side-1
-            put!(to, product(at(to, q), turn), q)
+            put!(y, product(at(y, to + q), turn), to + q)
         end
     end
 end
@@ -97,10 +196,11 @@ end
 """
 Lengths with large prime factors, by Bluestein's convolution: as jk = (j² + k² - (k-j)²)/2, the sum
 is cₖ Σⱼ (xⱼ cⱼ) c̄ₖ₋ⱼ with cⱼ = e^(± πi j²/n) (Bluestein 1970), done in length m ≥ 2n - 1. `chirp`
-holds c, `filter` the transform of its conjugate over m; a, b, spare hold m numbers each."""
-@noinline function chirp_transform!(y::Ptr{C}, x::Ptr{C}, (a, b, spare)::NTuple{3,Ptr{C}},
+holds c, `filter` the transform of its conjugate over m; `work` holds 2m complex numbers."""
+@noinline function chirp_transform!(y::Ptr{C}, x::Ptr{C}, work::Ptr,
     (chirp, filter, roots)::NTuple{3,Ptr{C}}, radices::R, m::Int, before::Int, along::Int,
     after::Int) where {C,R<:Tuple}
+    a, b = split_at(work, 0, m), split_at(work, 1, m)
     for l in 0:before-1, i in 0:after-1
         line = l * along * after + i
         for j in 0:m-1
@@ -109,13 +209,13 @@ holds c, `filter` the transform of its conjugate over m; a, b, spare hold m numb
                 product(at(x, line + min(j, along - 1) * after),
                     at(chirp, min(j, along - 1))) : zero(C), j)
         end
-        transform_lines!(b, a, spare, roots, radices, m, 1)
+        z = transform_lines!(b, a, roots, radices, m, 1)
         for j in 0:m-1      # the conjugate transform of a conjugate is the inverse one's conjugate
-            put!(b, conj(product(at(b, j), at(filter, j))), j)
+            put!(a, conj(product(at(z, j), at(filter, j))), j)
         end
-        transform_lines!(a, b, spare, roots, radices, m, 1)
+        z = transform_lines!(b, a, roots, radices, m, 1)
         for k in 0:along-1
-            put!(y, product(conj(at(a, k)), at(chirp, k)), line + k * after)
+            put!(y, product(conj(at(z, k)), at(chirp, k)), line + k * after)
         end
     end
 end
