@@ -235,8 +235,10 @@ Elements of the matrix that a convolution by BLAS makes of a part of the image: 
 with tiles."""
 const IMAGE_MATRIX = 1 << 17
 
-"Bytes of the lines that a Fourier transform takes at once: what the nearest caches hold. Chosen."
-const FOURIER_BYTES = 1 << 16
+"""
+Bytes of the lines that a Fourier transform takes at once, twice: what the nearest caches hold, and
+up to the second where a vector's lines need more. Chosen."""
+const FOURIER_BYTES, LARGEST_FOURIER_BYTES = 1 << 16, 1 << 20
 
 # ---- sorting (codegen/kernels/routines/sorting.jl)
 

@@ -127,8 +127,12 @@ function transform_lines!(s::Frame, to, from, C, sign, ends, n, lines, groups = 
             map(last, ends), Routines.Transform(n, lines, groups, at_once))
     end
 end
-"So many lines, whole vectors, that they stay in a cache."
-lines_at_once(C, n) = 16max(1, FOURIER_BYTES ÷ (2n * sizeof(C) * 16))
+"So many lines that they stay in a cache, in whole vectors; of long lines fewer than a vector."
+function lines_at_once(C, n)
+    line = 2n * sizeof(C)
+    vectors = FOURIER_BYTES ÷ 16line
+    vectors > 0 ? 16vectors : clamp(LARGEST_FOURIER_BYTES ÷ line, 1, 16)
+end
 
 function chirp_transform!(s::Frame, to::Memory, from::Memory, before, n, after, sign)
     C, m = from.type.dtype, nextpow(2, 2n - 1)
