@@ -39,3 +39,25 @@ check_value(odd, x -> (rowmajor(Int32[1 3 1 3; 3 0 2 1; 3 3 3 1; 0 3 0 1]),),
     rowmajor(Int32[1 5000000 -7 1000000000; -1 -2 1 1; 4 1 -5 1; 3 -4 5 0]))
 @test refuses("(%0: f64[3]) { %1: f64[3], %2: i32[3], %3: i32[3] = lu %0 return %1 }")
 @test refuses("(%0: i32[3]) { %1: i32[2] = lu_pivots_to_permutation %0 {size=2} return %1 }")
+
+# Small ones without LAPACK, larger ones with it; ties and zeros among the pivots.
+@testset "$T, $m by $n" for T in (Float32, Float64),
+    (m, n) in ((1, 1), (2, 2), (4, 4), (7, 3), (3, 7), (24, 24), (5, 24), (25, 25))
+
+    p = program(lu(T === Float32 ? "f32" : "f64", m, n, "3,"))
+    for values in (() -> randn(r, T, n, m, 3), () -> T.(rand(r, -1:1, n, m, 3)))
+        x = values()
+        y = JaxprAD.run(native_kernel(p), p, Any[x])
+        for k in 1:3
+            factors, pivots, permutation = permutedims(y[1][:, :, k]), y[2][:, k], y[3][:, k]
+            lower, upper = tril(factors, -1) + Matrix(I, m, n), triu(factors)
+            product = Float64.(lower[:, 1:min(m, n)]) * upper[1:min(m, n), :]
+            if all(isfinite, factors)
+                @test product ≈ permutedims(x[:, :, k])[permutation.+1, :] atol = 50eps(T)
+                @test all(abs.(tril(factors, -1)) .<= 1)
+            end
+            @test sort(permutation) == 0:m-1
+        end
+    end
+    @test heap_free(p)
+end

@@ -6,6 +6,8 @@ function emit_step!(::LU, s::Frame, e)
     batches, m, n = matrix_sizes(x)
     from, to = memory_of(s, x).pointer, pointers(memory!, s, e.outputs)
     some_empty(e) && return
+    dtype(x) <: Routines.RealElement && max(m, n) <= FEW_UNKNOWNS &&
+        return call!(s, Routines.eliminate!, to..., from, batches, m, n)
     with_fortran(s, (A, m * n), (BlasInt, min(m, n))) do area, w, exchanges
         call!(s, Routines.lu!, lapack(lapack_pointer(A, :getrf), area), to..., from, w, exchanges,
             batches, m, n)

@@ -46,8 +46,9 @@ function emit_step!(::TriangularSolve, s::Frame, e)
     a, v = e.inputs[1], e.outputs[1]
     some_empty(e) && return memory!(s, v)
     k, columns = sizes(a)[end], sizes(v)[end-(e[:left_side] ? 0 : 1)]
-    columns >= (k <= FEW_UNKNOWNS ? 2 : LEAST_SIDES) && k <= MOST_SOLVED_BY_TILES &&
-    dtype(v) <: Routines.RealElement ? solve_by_tiles!(s, e, columns) : solve_by_blas!(s, e)
+    dtype(v) <: Routines.RealElement &&
+    (k <= FEW_UNKNOWNS || columns >= LEAST_SIDES && k <= MOST_SOLVED_BY_TILES) ?
+    solve_by_tiles!(s, e, columns) : solve_by_blas!(s, e)
 end
 
 function solve_by_tiles!(s::Frame, e, columns)

@@ -3,8 +3,8 @@
 reads_elements(::AnyScatter, eqn, k) = k > 1
 overwrites(::AnyScatter, eqn) = 1
 function reads_in_turn(op::AnyScatter, eqn)
-    w, updates = Windows(op, eqn), shape(eqn.inputs[3])
-    isempty(w.window) || updates[w.window[end]+1] <= LONGEST_SHORT_ROW
+    w, n = Windows(op, eqn), sizes(eqn.inputs[3])
+    isempty(w.window) || n[w.window[end]+1] <= LONGEST_SHORT_ROW
 end
 
 function emit_step!(op::AnyScatter, s::Frame, e)

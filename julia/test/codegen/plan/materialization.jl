@@ -36,3 +36,13 @@ end
     @test kept(text) == [:mul, :mul]
     @test native_agrees(text, randn(r, 90, 100), randn(r, 90, 100))
 end
+
+@testset "what a scatter reads one by one is computed before, in vectors" begin
+    placed(n, m, f) = """(%0: f64[9,$m], %1: i32[$n,1], %2: f64[$n,$m]) { %3: f64[$n,$m] = $f
+      %4: f64[9,$m] = scatter_add %0 %1 %3 {update_window_dims=[1], inserted_window_dims=[0],
+      scatter_dims_to_operand_dims=[0], operand_batching_dims=[], scatter_indices_batching_dims=[],
+      mode=fill, sorted=false, unique=false} return %4 }"""
+    @test :exp in kept(placed(100, 3, "exp %2"))
+    @test !(:neg in kept(placed(100, 3, "neg %2")))     # as cheap as reading it
+    @test !(:exp in kept(placed(100, 50, "exp %2")))    # rows of vectors
+end

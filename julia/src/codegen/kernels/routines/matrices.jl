@@ -86,6 +86,46 @@ end
     end
 end
 
+"The same for small real matrices, row by row: calls of LAPACK would take most of the time."
+@noinline function eliminate!(y::Ptr{T}, pivots::Ptr{Int32}, permutation::Ptr{Int32}, x::Ptr{T},
+    batches::Int, m::Int, n::Int) where {T}
+    small = min(m, n)
+    give_vector!(y, x, batches * m * n)
+    for b in 0:batches-1
+        z = nth(y, b, m * n)
+        for k in 0:small-1
+            pivot = largest_below(z, k, m, n)
+            put!(nth(pivots, b, small), pivot, k)
+            pivot == k || exchange_rows!(nth(z, pivot, n), nth(z, k, n), n)
+            # where the largest is zero, there is nothing to eliminate
+            at(z, k * (n + 1)) == 0 || for i in k+1:m-1
+                factor = at(z, i * n + k) / at(z, k * (n + 1))
+                put!(z, factor, i * n + k)
+                @vector for j in k+1:n-1
+                    put!(z, muladd(-factor, at(z, k * n + j), at(z, i * n + j)), i * n + j)
+                end
+            end
+        end
+        permutation_of!(nth(permutation, b, m), nth(pivots, b, small), m, small)
+    end
+end
+"The row from k on, of m, with the number of largest magnitude in column k; the first of equals."
+@inline function largest_below(z::Ptr, k, m, n)
+    row, largest = k, abs(at(z, k * (n + 1)))
+    for i in k+1:m-1
+        here = abs(at(z, i * n + k))
+        row, largest = ifelse(here > largest, i, row), ifelse(here > largest, here, largest)
+    end
+    row
+end
+@inline function exchange_rows!(a::Ptr, b::Ptr, n)
+    @vector for j in 0:n-1
+        u, v = at(a, j), at(b, j)
+        put!(a, v, j)
+        put!(b, u, j)
+    end
+end
+
 "As `permutation_of` in the rule: pivots of a user's own may be out of range."
 @inline function permutation_of!(rows::Ptr{Int32}, pivots::Ptr{Int32}, m, n)
     for i in 0:m-1

@@ -43,7 +43,7 @@ end
     P(rows, p.columns, p.segments, run, p.a_row, p.a_segment, p.a_step, p.b_segment, p.b_step,
         p.c_row)
 
-"The lanes of a product with so many columns, of which it has two or more."
+"The lanes of a product with so many columns."
 lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns))
 
 "Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew."
