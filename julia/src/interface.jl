@@ -326,8 +326,7 @@ What gives an equation's one result with its axes in `order`: attributes, and th
 equation then has the axes of each operand, if possible the `given` one. Called by
 `structures_of_arrays`; by default for primitives that are pointwise."""
 with_axes(op::Primitive, eqn, order, given) =
-    ispointwise(op) && isfusable(op, eqn) ?
-    (eqn.attrs, [isscalar(a) ? Int[] : order for a in eqn.inputs]) : nothing
+    ispointwise(op, eqn) ? (eqn.attrs, [isscalar(a) ? Int[] : order for a in eqn.inputs]) : nothing
 
 """
     structures_of_arrays(op, eqn, layout) -> (equation, orders, orders)
@@ -388,6 +387,8 @@ isfusable(op::Primitive, eqn) = false
 Whether the primitive reads each operand element at the place of its result's element (operands and
 results have one shape)."""
 ispointwise(op::Primitive) = false
+"Whether this equation does: bits read as wider or narrower numbers lie otherwise."
+ispointwise(op::Primitive, eqn) = ispointwise(op) && isfusable(op, eqn)
 
 "Whether operand `k`, at least, is read so."
 reads_here(op::Primitive, k) = ispointwise(op)
@@ -415,8 +416,7 @@ writes_views(op::Primitive, eqn, k) = false
 The attributes of the equation for m independent items in place of n, or nothing where the results
 of an item are not computed from that item's operands alone. An array of items has one axis of size
 n, the items'. By default for primitives that are pointwise. Called by `narrowed`."""
-with_items(op::Primitive, eqn, n, m) =
-    ispointwise(op) && isfusable(op, eqn) ? eqn.attrs : nothing
+with_items(op::Primitive, eqn, n, m) = ispointwise(op, eqn) ? eqn.attrs : nothing
 
 """
 What computing one element costs beside its operands' elements, an addition being 1

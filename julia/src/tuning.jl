@@ -223,7 +223,7 @@ const TERMS_CYCLES, SUMS_CYCLES, COLUMNS_CYCLES, REARRANGING_CYCLES = 7, 75, 0.6
 const REARRANGED_ROWS = 8
 """
 Rows of a triangle up to which systems go by tiles, with so many right-hand sides at least unless
-there are fewer rows than the third: from 1.05 to 4 times as fast as BLAS, else from 0.6 to 1.05
+there are no more rows than the third: from 1.05 to 4 times as fast as BLAS, else from 0.6 to 1.05
 (OpenBLAS 0.3.9, AVX-512, one core). So small matrices are factorized without LAPACK, too."""
 const MOST_SOLVED_BY_TILES, LEAST_SIDES, FEW_UNKNOWNS = 400, 16, 24
 """

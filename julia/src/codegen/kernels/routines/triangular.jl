@@ -1,6 +1,6 @@
 # Triangular systems with several right-hand sides, a row for the unknowns of the same number.
-# To a few rows at a time the product with all that are solved before is added, by tiles
-# (tiles.jl), before these are solved in registers.
+# A few rows at a time are solved in registers, after the product with all solved rows has been
+# added by tiles (tiles.jl).
 
 """
 op(A) X = B for a triangle of the row-major matrix A with `unknowns` rows, X with `columns` columns
@@ -16,7 +16,7 @@ end
 "Whether the first row of X is solved first."
 @inline goes_down(t::TriangularRows) = t.lower != t.transposed
 
-"X of each of the systems, which have `x` for a matrix of rows; `w` is memory for a triangle."
+"The X of each of the systems; `w` is memory for a triangle."
 @noinline function solve_left!(y::Ptr{T}, a::Ptr{T}, b::Ptr{T}, w::Ptr{T}, t::TriangularRows,
     batches::Int) where {T}
     k, n = t.unknowns, t.unknowns * t.columns
@@ -38,7 +38,7 @@ end
     end
 end
 
-"-A off the diagonal, and on it what its elements are divided by, as BLAS has it."
+"-A off the diagonal, and on it the reciprocals, by which BLAS multiplies, too."
 @inline function take_triangle!(w::Ptr{T}, a::Ptr{T}, t::TriangularRows) where {T}
     for i in 0:t.unknowns-1
         row, diagonal = i * t.unknowns, i * t.unknowns + i
