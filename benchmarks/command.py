@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from pybridge.errors import PyBridgeError, UnknownOption
 
 from . import page, picture, report, runner
+from .case import Case
 from .results import Results
 from .suites import SUITES, Suite
 
@@ -24,7 +26,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Names or their beginnings; all by default.")
+        list[str] | None,
+        typer.Argument(help="Names, their beginnings, or patterns such as '*-small'; all by default."),
     ] = None,
     suite: Annotated[str, typer.Option(help=f"Of what: {', '.join(SUITES)}.")] = "rows",
     threads: Annotated[str, typer.Option(help="Numbers with commas between.")] = "1,2",
@@ -32,7 +35,12 @@ def bench(
         bool, typer.Option("--quick", help="Small sizes: whether it works, not how fast.")
     ] = False,
     show_rows: Annotated[bool, typer.Option("--list", help="Name the rows, and measure nothing.")] = False,
-    json: Annotated[Path | None, typer.Option(help="Write the numbers to this file.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write the numbers to this file, row by row as they are measured.")
+    ] = None,
+    add: Annotated[
+        bool, typer.Option("--add", help="Keep those rows of that file that are not measured now.")
+    ] = False,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
     docs: Annotated[
         bool, typer.Option("--docs", help="Write the page in docs/ and, of rows, README's table.")
@@ -41,13 +49,13 @@ def bench(
 ) -> None:
     """Measure pybridge's native kernels beside JAX. Status 1 if a row misses what is required of it."""
     try:
-        _bench(_suite(suite), names or [], threads, quick, show_rows, json, plot, docs, load)
+        _bench(_suite(suite), names or [], threads, quick, show_rows, json, add, plot, docs, load)
     except PyBridgeError as error:
         Console(stderr=True).print(f"[red]{type(error).__name__}:[/] {error}")
         raise typer.Exit(2 if isinstance(error, UnknownOption) else 1) from None
 
 
-def _bench(suite, names, threads, quick, show_rows, json, plot, docs, load) -> None:
+def _bench(suite, names, threads, quick, show_rows, json, add, plot, docs, load) -> None:
     if show_rows:
         for case in suite.cases:
             typer.echo(f"{case.name:22} {case.title}")
@@ -55,11 +63,7 @@ def _bench(suite, names, threads, quick, show_rows, json, plot, docs, load) -> N
     if load is not None:
         measured = Results.load(load)
     else:
-        chosen = _chosen(suite.cases, names)
-        with Console(stderr=True).status("measuring") as status:
-            measured = runner.run(
-                chosen, _counts(threads), quick, lambda doing: status.update(f"measuring {doing}")
-            )
+        measured = _measured(_chosen(suite.cases, names), _counts(threads), quick, json, add)
     console = Console()
     (console if console.is_terminal else Console(width=_WIDTH)).print(report.table(measured))
     for path in _written(suite, measured, json, plot, docs):
@@ -67,9 +71,22 @@ def _bench(suite, names, threads, quick, show_rows, json, plot, docs, load) -> N
     raise typer.Exit(0 if report.passed(measured) else 1)
 
 
+def _measured(cases, counts: list[int], quick: bool, json: Path | None, add: bool) -> Results:
+    """After each row what there is goes to the file, so that a run that ends early leaves its rows."""
+    with Console(stderr=True).status("starting Julia") as status:
+        measured = runner.begin(counts, quick)
+        if add and json is not None and json.exists():
+            measured = measured.after(Results.load(json))
+        for row in runner.rows(cases, counts, quick, lambda doing: status.update(f"measuring {doing}")):
+            measured = measured.including(row)
+            if json is not None:
+                measured.save(json)
+    return measured
+
+
 def _written(suite: Suite, measured, json: Path | None, plot: Path | None, docs: bool):
     if json is not None:
-        measured.save(json)
+        measured.save(json)  # also what was loaded
         yield json
     shown = f"{suite.page}.png"
     for path in filter(None, (plot, _ROOT / "docs" / shown if docs else None)):
@@ -86,11 +103,15 @@ def _suite(name: str) -> Suite:
 
 
 def _chosen(cases, names: list[str]) -> list:
-    unknown = [name for name in names if not any(case.name.startswith(name) for case in cases)]
+    unknown = [name for name in names if not any(_is_named(case, name) for case in cases)]
     if unknown:
         known = ", ".join(case.name for case in cases)
         raise UnknownOption(f"there is no benchmark {unknown[0]!r}; there are {known}")
-    return [case for case in cases if not names or case.name.startswith(tuple(names))]
+    return [case for case in cases if not names or any(_is_named(case, name) for name in names)]
+
+
+def _is_named(case: Case, name: str) -> bool:
+    return fnmatchcase(case.name, f"{name}*")
 
 
 def _counts(threads: str) -> list[int]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import reduce
 from pathlib import Path
+
+from pybridge.errors import UnknownOption
 
 from .case import Requirement
 
@@ -105,6 +108,22 @@ class Results:
     def of(self, case: str) -> Iterator[Measured]:
         return (row for row in self.rows if row.case == case)
 
+    def including(self, row: Measured) -> Results:
+        """With that row, in the place of the same row on as many threads."""
+        others = (one for one in self.rows if (one.case, one.threads) != (row.case, row.threads))
+        return replace(self, rows=(*others, row))
+
+    def after(self, earlier: Results) -> Results:
+        """With the rows and notes of an earlier run besides these.
+
+        Raises:
+            UnknownOption: that was another machine, or other versions, so the figures are no table.
+        """
+        if _versions(self) != _versions(earlier):
+            raise UnknownOption(f"the file's rows are of {_versions(earlier)}, these of {_versions(self)}")
+        whole = replace(self, rows=earlier.rows, notes=(*earlier.notes, *self.notes))
+        return reduce(Results.including, self.rows, whole)
+
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -114,6 +133,11 @@ class Results:
         data = json.loads(path.read_text(encoding="utf-8"))
         rows = tuple(measured(row) for row in data.pop("rows"))
         return cls(**{**data, "rows": rows, "notes": tuple(data["notes"])})
+
+
+def _versions(results: Results) -> dict[str, str | bool]:
+    of_machine = {name: text for name, text in results.machine.items() if name != "date"}
+    return {**of_machine, "quick": results.quick}
 
 
 def measured(data: Mapping) -> Measured:

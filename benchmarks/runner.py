@@ -19,21 +19,23 @@ from .results import OLDER_JAX, Measured, Results, Side, side
 from .settings import older_python, variables
 
 
-def run(
-    cases: Sequence[Case], threads: Sequence[int], quick: bool, progress: Callable[[str], None]
-) -> Results:
-    """The rows on each number of threads; a row's failure is its result."""
-    progress("starting Julia")
+def begin(threads: Sequence[int], quick: bool) -> Results:
+    """What runs, and how long Julia takes to start; no rows yet."""
     start = _ask(str(max(threads)))
     if not quick:
         start = _ask(str(max(threads)))  # a first start may compile what later ones find
     machine = start["machine"] if quick else {**start["machine"], **_older_jax()}
-    rows = []
+    return Results(machine, quick, (), start["julia_start"])
+
+
+def rows(
+    cases: Sequence[Case], threads: Sequence[int], quick: bool, progress: Callable[[str], None]
+) -> Iterator[Measured]:
+    """The rows on each number of threads, as they are measured; a row's failure is its result."""
     for case in cases:
         for count in threads:
             progress(f"{case.name}, {count} thread{'s' if count > 1 else ''}")
-            rows.append(_row(case, count, quick))
-    return Results(machine, quick, tuple(rows), start["julia_start"])
+            yield _row(case, count, quick)
 
 
 def _older_jax() -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import library, limits, picture, processes, settings, turns
+from benchmarks import library, limits, picture, processes, runner, settings, turns
 from benchmarks.case import GRAD, OURS, Limit, Requirement
 from benchmarks.claims import claims
 from benchmarks.command import app
@@ -341,6 +341,37 @@ def test_command_measures_a_row_in_a_process_of_its_own(tmp_path):
     assert row["case"] == "scan-4" and row["agrees"] and row["threads"] == 1
     assert row["limit"]["seconds"] > 0
     assert "scan with 4 scalar leaves" in done.output and "by hand" in done.output
+
+
+def test_rows_are_kept_as_they_are_measured_and_added_to_a_file(tmp_path, monkeypatch):
+    target = tmp_path / "out.json"
+    started = Results(MACHINE, False, ())
+    monkeypatch.setattr(runner, "begin", lambda *_: started)
+
+    def measured(*rows):
+        def until_it_dies(*_):
+            yield from rows
+            raise WorkerFailed("no more")
+
+        monkeypatch.setattr(runner, "rows", until_it_dies)
+        with pytest.raises(WorkerFailed):
+            CliRunner().invoke(app, ["scan-*", "--add", "--json", str(target)], catch_exceptions=False)
+        return Results.load(target)
+
+    first, second, again = made("scan-4", 1.0, 2.0), made("scan-60", 1.0, 2.0), made("scan-4", 1.0, 3.0)
+    assert measured(first).rows == (first,)
+    assert measured(second, again).rows == (second, again)
+    started = Results({**MACHINE, "date": "2026-02-02"}, False, ())
+    assert measured(first).machine["date"] == "2026-02-02"
+    started = Results({**MACHINE, "processor": "another"}, False, ())
+    done = CliRunner().invoke(app, ["scan-4", "--add", "--json", str(target)])
+    assert done.exit_code == 2 and "another" in done.output
+    assert Results.load(target).rows == (second, first)
+
+
+def test_rows_are_chosen_by_patterns():
+    done = CliRunner().invoke(app, ["--suite", "polybench", "*-tiny"])
+    assert done.exit_code == 2 and "'*-tiny'" in done.output
 
 
 @pytest.mark.parametrize("words", [["nothing-of-that-name"], ["--threads", "0"], ["--threads", "x"]])
