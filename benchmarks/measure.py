@@ -15,6 +15,7 @@ import numpy as np
 import pybridge as pb
 from pybridge.comparison._machine import machine
 from pybridge.comparison._timing import medians, sampler
+from pybridge.runtime import native
 
 from .case import OURS, Case
 from .results import Measured, Side
@@ -126,13 +127,7 @@ def _compiled(f: Callable, args: tuple) -> tuple[Callable, Side, Any]:
     start = time.perf_counter()
     result = jax.block_until_ready(jitted(*args))
     first = time.perf_counter() - start
-    return jitted, Side(first=first, memory=memory(jitted, args)), result
-
-
-def memory(jitted: Callable, args: tuple) -> int:
-    """Bytes of results and temporary buffers. A kernel's workspace is a result of XLA's call, and counts."""
-    analysis = jitted.lower(*args).compile().memory_analysis()
-    return analysis.output_size_in_bytes - analysis.alias_size_in_bytes + analysis.temp_size_in_bytes
+    return jitted, Side(first=first, memory=native.memory(jitted.lower(*args).compile())), result
 
 
 def in_float64(reference: Callable, args: tuple) -> Any:

@@ -43,8 +43,8 @@ The rows of new processes start with the interpreter: their time is that first r
 start included. `x*g` moves as much memory as the VJP beside it, two arrays in and one out: where what is
 required is less than its time, memory does not let any derivative get there. *Error* is that against JAX's
 result in float64, relative to the largest element; in rows in float32 JAX's own is beside it. *Memory* is
-that of results and temporary buffers by `compiled.memory_analysis()`; the workspace of a native kernel is
-in it.
+that of results and temporary buffers by `compiled.memory_analysis()`, and of the largest workspace of the
+native kernels that are called.
 
 *By hand* is the same derivative in plain Julia (`benchmarks/limits`), as an expert writes it in an afternoon:
 loops without AD and without allocation, forwards, keeping what is needed, and backwards, with vectors where

@@ -21,7 +21,7 @@ class Side:
 
     first: to the first result, compilation included: in a running process with Julia up, or, for rows of
         new processes, from the process's start.
-    memory: results and temporary buffers, by `compiled.memory_analysis()`.
+    memory: results, temporary buffers and the largest workspace of a kernel (`native.memory`).
     error: against float64, relative to the largest element.
     flagged: measured with XLA's flag for small loops (runner.py).
     """

@@ -55,7 +55,7 @@ include("math/NumberMath.jl")
 
 # XLA's foreign function interface, a module of its own.
 include("ffi/FFI.jl")
-using .FFI: parallel_for
+using .FFI: ALIGNMENT, parallel_for
 
 # Derivatives of Programs, by the interface alone.
 include("ad/remembered.jl")

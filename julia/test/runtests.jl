@@ -30,7 +30,7 @@ function include_apart(file)
     Core.eval(apart, :(using JaxprAD, Test, Random))
     Core.eval(apart, :(include(path) = Base.include($apart, path)))
     for n in SHARED
-        n in (:eval, :include, :JaxprAD, :Test, :Random) || Core.eval(apart, :(import Main: $n))
+        n in (:eval, :include, :JaxprAD, :Test, :Random) || Core.eval(apart, :(using Main: $n))
     end
     Base.include(apart, joinpath(@__DIR__, "$file.jl"))
 end

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from ..runtime import native
 from ._rows import Memory
 
 
@@ -40,8 +41,7 @@ def _residuals(flat: Callable[..., tuple], point: tuple, others: tuple) -> int:
 
 
 def _whole(vjp: Jitted) -> int:
-    found = vjp.function.lower(*vjp.arguments).compile().memory_analysis()
-    return found.output_size_in_bytes - found.alias_size_in_bytes + found.temp_size_in_bytes
+    return native.memory(vjp.function.lower(*vjp.arguments).compile())
 
 
 def _attempt(count: Callable[[], int]) -> int | None:

@@ -22,7 +22,7 @@ from .requests import ask, references
 OUT_OF_MEMORY = 1
 """What a function returns then, julia/src/codegen/generator/generator.jl; 0 when all is well."""
 ALIGNMENT = 64
-"""Of workspaces, in bytes, julia/src/codegen/generator/arena.jl."""
+"""Of workspaces, in bytes, julia/src/ffi/workspaces.jl."""
 
 NATIVE = "native"
 # The levels of x86-64, and the first processors that LLVM knows to have all of one.

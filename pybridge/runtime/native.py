@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,6 @@ import jax.ffi
 import numpy as np
 
 from .. import errors
-from ..frontend.adapter import devices
 from ..ir.dead_code import is_symbolic
 from ..ir.program import Program
 from . import kernel_files
@@ -30,12 +30,16 @@ from .requests import ask, references
 _CONSTANTS: dict[str, np.ndarray] = {}
 
 
+_WORKSPACE = re.compile(r'"pybridge_[0-9a-f]+_(\d+)"')
+"""Of a kernel's target, in the text of compiled code."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """target: the name that XLA knows it by.
 
-    workspace: the bytes of scratch memory, u8[workspace], that a call takes as its last result; without any
-        there is no such result.
+    workspace: the bytes of scratch memory that a call takes meanwhile. They end the target's name, so that
+        compiled code tells them (`memory`).
     """
 
     target: str
@@ -70,13 +74,19 @@ def explain(program: Program) -> str:
 
 
 def lower(ctx: Any, program: Program, operands: Sequence[Any]) -> list[Any]:
-    """The lowering of a call: one FFI call, whose last result, the workspace, XLA plans but nobody reads."""
-    made = kernel(program)
-    avals = list(ctx.avals_out)
-    if made.workspace:
-        avals.append(devices.result_aval((made.workspace,), np.dtype(np.uint8), ctx.avals_in))
-    rule = jax.ffi.ffi_lowering(made.target)
-    return list(rule(ctx.replace(avals_out=avals), *operands))[: len(program.outputs)]
+    """The lowering of a call: one FFI call."""
+    return list(jax.ffi.ffi_lowering(kernel(program).target)(ctx, *operands))
+
+
+def memory(compiled: Any) -> int:
+    """The bytes that a `jax.stages.Compiled` takes: results, XLA's temporary buffers, and a workspace.
+
+    Kernels that run one after the other compute in the same memory: the largest of their workspaces counts.
+    """
+    analysis = compiled.memory_analysis()
+    workspaces = map(int, _WORKSPACE.findall(compiled.as_text()))
+    planned = analysis.output_size_in_bytes - analysis.alias_size_in_bytes + analysis.temp_size_in_bytes
+    return planned + max(workspaces, default=0)
 
 
 @functools.cache
@@ -89,7 +99,7 @@ def _attempt(program: Program) -> Kernel | errors.PyBridgeError:
         handler, workspace = _compiled(program)
     except errors.UnsupportedPrimitive as refused:
         return refused
-    target = target_name(program, str(workspace))
+    target = f"{target_name(program, '')}_{workspace}"
     # Two threads may both come here: Julia gives both the same handler, and XLA takes that twice.
     jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(handler), platform="cpu", api_version=1)
     return Kernel(target, workspace)

@@ -18,6 +18,7 @@ from casekit import QUICK
 from indexed_programs import arguments, loop
 
 import pybridge as pb
+from pybridge.runtime import native
 
 _LOOPS = int(os.environ.get("PYBRIDGE_INDEXED_LOOPS", "12"))
 _FIRST = int(os.environ.get("PYBRIDGE_INDEXED_FIRST", "0"))
@@ -145,7 +146,7 @@ def test_trips_keep_what_they_overwrite(execute):
     compiled = jax.jit(bridged).lower(a).compile()
     # 40 matrices have 512 kB.
     assert jax.jit(expected).lower(a).compile().memory_analysis().temp_size_in_bytes > 500_000
-    assert compiled.memory_analysis().temp_size_in_bytes < 110_000
+    assert native.memory(compiled) - a.nbytes < 110_000
     assert_agree(compiled(a), jax.jit(expected)(a), "gradient")
     by_lapack = jax.grad(lambda a: jnp.sum(jnp.tril(weights) * jnp.linalg.cholesky(a)))(a)
     symmetric = jax.tree.map(lambda g: np.tril(g + g.T) - np.diag(np.diag(g)), (compiled(a), by_lapack))

@@ -6,7 +6,7 @@ threads are not Julia's.
 """
 module FFI
 
-using ..JaxprAD: BFloat16, Dim, Program, TensorType, aval, dtype_name
+using ..JaxprAD: BFloat16, Program, TensorType, aval, dtype_name
 
 include("c_api.jl")
 include("atomics.jl")
@@ -14,6 +14,7 @@ include("text.jl")
 include("gate.jl")
 include("pool.jl")
 include("pages.jl")
+include("workspaces.jl")
 include("handler.jl")
 include("targets.jl")
 

@@ -9,6 +9,7 @@ struct Descriptor
     kernel::Ptr{Cvoid}
     operands::Int64
     results::Int64
+    workspace::Int64        # bytes
     types::Ptr{Int64}       # of operands, then results: dtype, rank, dimensions
     bytes::Ptr{Int64}       # of each result
     name::Ptr{UInt8}
@@ -16,9 +17,9 @@ struct Descriptor
 end
 
 @noinline handle(frame::Ptr{FFICallFrame}, descriptor::Ptr{Descriptor})::Ptr{Cvoid} =
-    handle_behind(this_gate(), frame, descriptor)
-"For kernels behind this gate."
-function handle_behind(gate::Ptr{Gate}, frame::Ptr{FFICallFrame},
+    handle_behind(this_gate(), these_blocks(), frame, descriptor)
+"For kernels behind this gate, with workspaces in these blocks."
+function handle_behind(gate::Ptr{Gate}, blocks::Ptr{Block}, frame::Ptr{FFICallFrame},
     descriptor::Ptr{Descriptor})::Ptr{Cvoid}
     f, d = unsafe_load(frame), unsafe_load(descriptor)
     answer_metadata(f.extensions) && return C_NULL
@@ -27,10 +28,24 @@ function handle_behind(gate::Ptr{Gate}, frame::Ptr{FFICallFrame},
     wrong == C_NULL || return wrong
     enter_gate(gate) || return refused(f.api, d)
     ask_for_large_pages(f.results, d.bytes, d.results)
-    status = run_kernel(d.kernel, f.operands.items, f.results.items, frame)
+    problem = d.workspace == 0 ?
+              outcome(run_kernel(d.kernel, f.operands.items, f.results.items, frame), f.api, d) :
+              in_workspace(blocks, f, d, frame)
     leave_gate(gate)
-    status == 0 ? C_NULL : exhausted(f.api, d)
+    problem
 end
+
+function in_workspace(blocks::Ptr{Block}, f::FFICallFrame, d::Descriptor,
+    frame::Ptr{FFICallFrame})::Ptr{Cvoid}
+    block = take_block(blocks, block_bytes(d.results, d.workspace))
+    block == C_NULL && return no_workspace(f.api, d)
+    results = with_workspace(block, f.results, d.workspace)
+    status = run_kernel(d.kernel, f.operands.items, results, frame)
+    give_back(blocks, block)
+    outcome(status, f.api, d)
+end
+outcome(status::Cint, api::Ptr{FFIApi}, d::Descriptor)::Ptr{Cvoid} =
+    status == 0 ? C_NULL : exhausted(api, d)
 
 @inline run_kernel(f::Ptr{Cvoid}, operands, results, frame) =
     @call_address f(operands::Ptr{Ptr{FFIBuffer}}, results::Ptr{Ptr{FFIBuffer}},
@@ -41,7 +56,7 @@ end
     f.operands.size == d.operands ||
         return miscounted(f.api, d, f.operands.size, d.operands, "operands")
     f.results.size == d.results ||
-        return miscounted(f.api, d, f.results.size, d.results, "results, its workspace included,")
+        return miscounted(f.api, d, f.results.size, d.results, "results")
     at = d.types
     for i in 1:d.operands
         fits(f.operands, i, at) || return mismatch(f.api, d, "operand ", i, f.operands, at)
@@ -115,6 +130,13 @@ end
     buffer == C_NULL && return create_error(api, FAILED_PRECONDITION, buffer)
     finish_error(api, FAILED_PRECONDITION, buffer,
         put(about(buffer, d), "Python is exiting; kernels take no more calls"))
+end
+
+@noinline function no_workspace(api::Ptr{FFIApi}, d::Descriptor)
+    buffer = message_buffer()
+    buffer == C_NULL && return create_error(api, RESOURCE_EXHAUSTED, buffer)
+    t = put(put(about(buffer, d), "out of memory for a workspace of "), d.workspace)
+    finish_error(api, RESOURCE_EXHAUSTED, buffer, put(t, " bytes"))
 end
 
 @noinline function exhausted(api::Ptr{FFIApi}, d::Descriptor)

@@ -1,6 +1,6 @@
 # Kernels as targets of XLA's FFI: a C function each, that knows the types the kernel was made for.
 
-"What XLA calls for a kernel, and the bytes of scratch memory that it expects as its last result."
+"What XLA calls for a kernel, and the bytes of the workspace that a call takes meanwhile."
 struct Target
     handler::Ptr{Cvoid}
     workspace::Int
@@ -18,7 +18,7 @@ function target(make, digest::String, p::Program)
     TARGETS[digest] = target(p, make())
 end
 target(p::Program, k) =
-    Target(trampoline(descriptor(p.name, buffers(p, k.workspace), k.pointer)), k.workspace)
+    Target(trampoline(descriptor(p.name, buffers(p), k.pointer, k.workspace)), k.workspace)
 
 """
 What XLA hands to a kernel: how many operands, the types of operands and results, one after the
@@ -32,20 +32,16 @@ Buffers(operands::Vector{TensorType}, results::Vector{TensorType}) = Buffers(len
     Int64[n for t in [operands; results]
      for n in (XLA_DTYPE[t.dtype], ndims(t), Int64.(t.shape)...)],
     Int64[sizeof(t.dtype) * prod(Int64.(t.shape)) for t in results])
-function buffers(p::Program, workspace::Int)
-    operands = TensorType[aval(v) for v in p.inputs]
-    results = TensorType[aval(a) for a in p.outputs]
-    workspace > 0 && push!(results, TensorType(UInt8, Dim[workspace]))
-    Buffers(operands, results)
-end
+buffers(p::Program) =
+    Buffers(TensorType[aval(v) for v in p.inputs], TensorType[aval(a) for a in p.outputs])
 
 "What a handler knows of its target; a kernel where it is more than a function of Julia's."
-function descriptor(name::AbstractString, b::Buffers, kernel::Ptr{Cvoid} = C_NULL)
+function descriptor(name::AbstractString, b::Buffers, kernel::Ptr{Cvoid} = C_NULL, workspace = 0)
     words = String(name)
     kept(
         Descriptor[
-            Descriptor(kernel, b.operands, length(b.bytes), kept(b.types), kept(b.bytes),
-            kept(codeunits(words)), sizeof(words))]
+            Descriptor(kernel, b.operands, length(b.bytes), workspace, kept(b.types),
+            kept(b.bytes), kept(codeunits(words)), sizeof(words))]
     )
 end
 

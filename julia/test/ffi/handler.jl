@@ -41,7 +41,7 @@ function call_handler(handler, operands, results; stage = FFI.EXECUTE_STAGE,
     end
 end
 
-# results: twice the operand, whatever the workspace holds
+# results: twice the operand
 function twice(ins::Ptr{Ptr{FFIBuffer}}, outs::Ptr{Ptr{FFIBuffer}}, pool::Ptr{Cvoid})::Cint
     x, y = unsafe_load(unsafe_load(ins)), unsafe_load(unsafe_load(outs))
     for i in 1:6
@@ -70,7 +70,7 @@ end
     for (operands, results, message) in (
         (Any[], Any[Y], "it has 1 operands but was called with 0"),
         (Any[X, X], Any[Y], "it has 1 operands but was called with 2"),
-        (Any[X], Any[Y, Y], "it has 1 results, its workspace included, but was called with 2"),
+        (Any[X], Any[Y, Y], "it has 1 results but was called with 2"),
         (Any[Float64.(X)], Any[Y], "operand 0 must be f32[2,3], got f64[2,3]"),
         (Any[permutedims(X)], Any[Y], "operand 0 must be f32[2,3], got f32[3,2]"),
         (Any[vec(X)], Any[Y], "operand 0 must be f32[2,3], got f32[6]"),
@@ -95,13 +95,38 @@ end
     ) && length(message) < 1100
 end
 
-@testset "the workspace is one more result" begin
-    handler = FFI.target(TWICE, hand_made(64)).handler
-    @test call_handler(handler, Any[X], Any[Y]) ==
-          "3 pybridge kernel f: it has 2 results, its workspace included, but was called with 1"
-    @test call_handler(handler, Any[X], Any[Y, zeros(UInt8, 63)]) ==
-          "3 pybridge kernel f: result 1 must be u8[64], got u8[63]"
-    @test call_handler(handler, Any[X], Any[Y, zeros(UInt8, 64)]) === nothing
+# The first number of the result: where the workspace is, which is written from end to end.
+const SPACE = 10_000
+function spacious(ins::Ptr{Ptr{FFIBuffer}}, outs::Ptr{Ptr{FFIBuffer}}, pool::Ptr{Cvoid})::Cint
+    y, w = unsafe_load(unsafe_load(outs)), unsafe_load(unsafe_load(outs, 2))
+    for i in 1:SPACE
+        unsafe_store!(Ptr{UInt8}(w.data), 0xff, i)
+    end
+    unsafe_store!(Ptr{UInt}(y.data), UInt(w.data))
+    0
+end
+hand_made_spacious(workspace) =
+    HandMade(@cfunction(spacious, Cint, (Ptr{Ptr{FFIBuffer}}, Ptr{Ptr{FFIBuffer}}, Ptr{Cvoid})),
+        workspace)
+place_of_workspace(handler) = (y = zeros(Float32, 3, 2); (call_handler(handler, Any[X], Any[y]),
+    reinterpret(UInt, vec(y))[1]))
+
+@testset "a workspace is the result after the others, in memory that stays" begin
+    handler = FFI.target(TWICE, hand_made_spacious(SPACE)).handler
+    (problem, first_), (_, again) = place_of_workspace(handler), place_of_workspace(handler)
+    @test problem === nothing && first_ == again && first_ % FFI.ALIGNMENT == 0
+    other = FFI.target(TWICE, hand_made(8)).handler
+    fill!(Y, 0)
+    @test call_handler(other, Any[X], Any[Y]) === nothing && Y == 2X
+    @test place_of_workspace(handler) == (nothing, first_)
+end
+
+@testset "a workspace for which there is no memory is an error of the call" begin
+    handler = FFI.target(TWICE, hand_made_spacious(2^60)).handler
+    for _ in 1:2
+        @test call_handler(handler, Any[X], Any[Y]) ==
+              "8 pybridge kernel f: out of memory for a workspace of $(2^60) bytes"
+    end
 end
 
 @testset "other stages do nothing, and the metadata query gets the version" begin

@@ -1,8 +1,6 @@
 # The workspace: one block of memory a kernel, its parts given out at compile time
 # and reused once free.
 
-const ALIGNMENT = 64
-
 mutable struct Arena
     free::Vector{UnitRange{Int}}    # gaps below `top`, in order
     top::Int

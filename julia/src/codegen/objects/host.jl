@@ -1,9 +1,12 @@
 # What kernels in files need of the process that loads them, itself in a file: the handler of XLA's
 # calls and its threads (ffi/), compiled once for all kernels.
 
-"The functions of the host, by their symbols. Its data are the gate of the kernels in files."
+"""
+The functions of the host, by their symbols. Its data are the gate of the kernels in files, and the
+blocks of their workspaces."""
 function host_definitions(table::OutsideTable)
-    gate = read_place(table, Place(:data, data_name(data_number!(table, GATE_DATA))), Ptr{FFI.Gate})
+    data(x, T) = read_place(table, Place(:data, data_name(data_number!(table, x))), Ptr{T})
+    gate, blocks = data(GATE_DATA, FFI.Gate), data(BLOCKS_DATA, FFI.Block)
     task = read_place(table, Place(:function, "host_task"), Ptr{Cvoid})
     Any[
         :(host_task(team::$(Ptr{FFI.Team})) = $(FFI.pool_task)(team)),
@@ -14,12 +17,13 @@ function host_definitions(table::OutsideTable)
         ),
         :(
             host_handle(frame::$(Ptr{FFI.FFICallFrame}), descriptor::$(Ptr{FFI.Descriptor})) =
-                $(FFI.handle_behind)($gate, frame, descriptor)
+                $(FFI.handle_behind)($gate, $blocks, frame, descriptor)
         ),
         :(host_shut() = $(FFI.shut_gate)($gate)),
     ]
 end
-const GATE_DATA = zeros(Int64, 2)
+const GATE_DATA = zeros(Int64, sizeof(FFI.Gate) ÷ 8)
+const BLOCKS_DATA = zeros(Int64, sizeof(FFI.Workspaces) ÷ 8)
 
 write_host(path::String) = (
     table = OutsideTable();
@@ -41,7 +45,7 @@ function write_kernel(p::Program, path::String)
     push!(code, handler_definition(handler, table))
     # The descriptor that the loader makes has the kernel's address.
     file = write_object_file(path, code, [string(handler), string(kernel)], table)
-    file, FFI.buffers(p, workspace), workspace
+    file, FFI.buffers(p), workspace
 end
 
 handler_definition(name::Symbol, t::OutsideTable) =

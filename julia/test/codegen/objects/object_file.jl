@@ -58,7 +58,7 @@ else
     @testset "what kernels need of their process is in a file of its own" begin
         file = JaxprAD.write_host(tempname(FOLDER))
         @test file.symbols == ["host_parallel_for", "host_handle", "host_shut"]
-        @test [p.kind for p in file.places] == [:data, :function] && isfile(file.path)
+        @test [p.kind for p in file.places] == [:data, :data, :function] && isfile(file.path)
     end
 
     @testset "what LLVM knows of the alignment of addresses holds in a file" begin
