@@ -63,8 +63,11 @@ end
 end
 @inline rsqrt(z::Complex) = inverse(sqrt(z))
 
-@inline exp(z::Complex) =
-    (e = exp(real(z)); complex(times(e, cos(imag(z))), times(sin(imag(z)), e)))
+@inline exp(z::Complex) = exp_of(z, sin(imag(z)), cos(imag(z)))
+@inline exp_near(z::Complex) = exp_of(z, sin_near(imag(z)), cos_near(imag(z)))
+@inline exp_of(z, s, c) = (e = exp(real(z)); complex(times(e, c), times(s, e)))
+near(::typeof(exp), ::Type{Complex{T}}) where {T<:Binary} = exp_near, near_limit(T)
+
 @inline exp2(z::Complex{T}) where {T} =
     (e = exp2(real(z)); y = imag(z) * ln2(T)[1]; complex(times(e, cos(y)), times(sin(y), e)))
 @inline function expm1(z::Complex{T}) where {T}

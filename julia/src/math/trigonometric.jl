@@ -55,8 +55,10 @@ end
 """
     near(f, T) -> (f_near, limit)
 
-A faster function of T that equals `f` for |x| ≤ limit; `nothing` where there is none."""
+A faster function of T that equals `f` where `extent(x)` ≤ limit; `nothing` where there is none."""
 near(f, ::Type) = nothing
+@inline extent(x::Real) = abs(x)
+@inline extent(z::Complex) = larger(abs(real(z)), abs(imag(z)))
 near(::typeof(sin), ::Type{T}) where {T<:Binary} = sin_near, near_limit(T)
 near(::typeof(cos), ::Type{T}) where {T<:Binary} = cos_near, near_limit(T)
 near(::typeof(tan), ::Type{T}) where {T<:Binary} = tan_near, near_limit(T)

@@ -13,7 +13,7 @@ trapping(b::Signed) = (b == 0) | (b == -1)
 trapping(b::Unsigned) = b == 0
 harmless(b) = ifelse(trapping(b), one(b), b)
 quotient(a, b) = a / b
-quotient(a::Complex, b::Complex) = NumberMath.quotient(a, b)
+@inline quotient(a::Complex, b::Complex) = NumberMath.quotient(a, b)
 quotient(a::T, b::T) where {T<:Signed} =
     ifelse(b == 0, ~zero(T), ifelse(b == -1, -a, Core.Intrinsics.sdiv_int(a, harmless(b))))
 quotient(a::T, b::T) where {T<:Unsigned} =

@@ -6,7 +6,7 @@
 
 @unary(:neg, -; tangents = ((t, y, x) -> -t,), transpose = (ȳ, x) -> (-ȳ,))
 unit(x) = sign(x)
-unit(z::Complex) =
+@inline unit(z::Complex) =
     (m = NumberMath.magnitude(z); ifelse(m == 0, z, complex(real(z) / m, imag(z) / m)))
 # z/|z| turns by the angle Im(z̄ ż)/|z|², with 0 at 0; a real number's sign stays.
 function unit_tangent(t, y, x)
@@ -127,7 +127,7 @@ function abs_tangent(t, y, x)
     real(t * (conj(x) / astype(r, dtype(x))))
 end
 absolute(x) = abs(x)
-absolute(z::Complex) = NumberMath.magnitude(z)
+@inline absolute(z::Complex) = NumberMath.magnitude(z)
 @unary(:abs, absolute; domain = T -> isinexact(T) || T <: Signed,
     result = (T; attrs...) -> real_dtype(T), tangents = (abs_tangent,))
 

@@ -25,6 +25,14 @@ end
         @test all(x -> isequal(g(x), f(x)), [limit; -limit; spread(rng, T, 2000, (0, limit / 2))])
         @test !isequal(g(T(1e30)), f(T(1e30)))      # and there is need for both
     end
+    for T in (Float32, Float64)
+        g, limit = NM.near(NM.exp, Complex{T})
+        parts = [limit; -limit; T(0); T(-Inf); T(NaN); spread(rng, T, 2000, (0, limit / 2))]
+        z = filter(z -> NM.extent(z) <= limit || isnan(real(z)),
+            complex.(shuffle(rng, parts), shuffle(rng, parts)))
+        @test length(z) > 1900 && all(z -> isequal(g(z), NM.exp(z)), z)
+        @test !isequal(g(complex(T(1), T(1e30))), NM.exp(complex(T(1), T(1e30))))
+    end
     @test NM.near(NM.exp, Float32) === nothing
 end
 

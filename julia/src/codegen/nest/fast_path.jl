@@ -2,7 +2,7 @@
 # first and then takes one loop or the other.
 
 """
-A step that has a form `fast` for operands of magnitude at most `limit`, and the steps that its
+A step that has a form `fast` for operands of extent at most `limit`, and the steps that its
 operand takes."""
 struct FastPath
     step::Symbol
@@ -28,7 +28,7 @@ end
 
 """
 The form of a function of numbers for ordinary arguments, and their greatest
-magnitude, or nothing."""
+extent (`NumberMath.extent`), or nothing."""
 fast_form(@nospecialize(f), T) = NumberMath.near(f, T)
 
 """
@@ -39,7 +39,8 @@ struct Versioned{limit,F,N}
     fast::N
 end
 Versioned(f, fast, limit) = Versioned{limit,typeof(f),typeof(fast)}(f, fast)
-(e::Versioned{limit})(x) where {limit} = abs(x) <= limit ? e.fast(x) : e.f(x)
+(e::Versioned{limit})(x) where {limit} =
+    NumberMath.extent(x) <= limit ? e.fast(x) : e.f(x)
 limit(::Versioned{L}) where {L} = L
 function with_branches(part::RowPart)
     chosen(step::Step, T) = step
@@ -89,7 +90,7 @@ function write_versions!(f, g::Generator, part::RowPart, checks, variables, from
     fast, slow = block(() -> f(assumed), g), block(() -> f(part), g)
     emit_code!(g, Expr(:if, :($exceeded === $(Int32(0))), fast, slow))
 end
-exceeds(x, limit) = ifelse(abs(x) <= limit, Int32(0), Int32(1))
+@inline exceeds(x, limit) = ifelse(NumberMath.extent(x) <= limit, Int32(0), Int32(1))
 
 # ---- quotients by what is the same along a row
 

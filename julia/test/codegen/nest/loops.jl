@@ -3,6 +3,15 @@
 r = seeded("loops")
 using InteractiveUtils: code_llvm
 
+"LLVM's text of the last function of a kernel."
+function optimized(p)
+    f = Core.eval(JaxprAD.Kernels, JaxprAD.kernel_code(p)[1][end])
+    sprint(io -> code_llvm(io, f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...}))
+end
+# Without optimisation there are no vectors.
+stores_vectors(text, element) =
+    occursin(Regex("store <\\d+ x $element>"), text) || Base.JLOptions().opt_level < 2
+
 """
 The gradient of the sum of squared differences along every axis: an array of which each element
 reads its neighbours, where there are any."""
@@ -152,12 +161,23 @@ end
         %4: f64[6,5,10] = sub %2 %3
         return %4
     }""")
-    definition = JaxprAD.kernel_code(p)[1][end]
-    f = Core.eval(JaxprAD.Kernels, definition)
-    text = sprint(io -> code_llvm(io, f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...}))
-    # Without optimisation there are no vectors.
-    @test occursin(r"store <\d+ x double>", text) || Base.JLOptions().opt_level < 2
-    @test !occursin("scatter", text)
+    text = optimized(p)
+    @test stores_vectors(text, "double") && !occursin("scatter", text)
+end
+
+@testset "loops on complex numbers are vectors, $name" for (name, take, result) in (
+    ("exp", "%0", "c64"), ("abs", "%0", "f32"), ("div", "%0 %1", "c64"))
+    text = "(%0: c64[400], %1: c64[400]) { %2: $result[400] = $name $take return %2 }"
+    @test stores_vectors(optimized(program(text)), "float")
+    x, y = randn(r, ComplexF32, 400), randn(r, ComplexF32, 400)
+    @test native_agrees(text, x, y)
+    # One is so large that its quadrant takes more digits of π, or its square is infinite.
+    for (k, huge) in ((1, 2.0f0^30 * im), (400, complex(-1.0f0, 3.0f37)),
+        (200, complex(Inf32, 1.0f0)))
+        z = copy(x)
+        z[k] = huge
+        @test native_agrees(text, z, y)
+    end
 end
 
 @testset "the loops run along what is largest" begin
