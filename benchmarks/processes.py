@@ -14,6 +14,7 @@ from typing import IO, Any
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PATIENCE = 900.0  # seconds for one answer
+_NOT_OF_USERS = ("PYTHONDONTWRITEBYTECODE", "OPENBLAS_")
 
 
 class WorkerFailed(Exception):
@@ -108,8 +109,9 @@ def run(*arguments: str, variables: Mapping[str, str], python: str = sys.executa
 
 
 def _environment(variables: Mapping[str, str]) -> dict[str, str]:
-    # Python keeps its compiled files, as it does those of installed packages.
-    kept = {name: x for name, x in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    # Python keeps its compiled files, as it does those of installed packages, and OpenBLAS finds out what the
+    # processor can do, as users leave it to.
+    kept = {name: x for name, x in os.environ.items() if not name.startswith(_NOT_OF_USERS)}
     return {**kept, **variables}
 
 

@@ -186,6 +186,13 @@ the last binds the result; `definition(a)` is the equation that binds `a`, or `n
 `nothing` when there is nothing better. Called by `simplified`."""
 simplify(op::Primitive, eqn, x, definition) = nothing
 
+"""
+    absorbed(op, eqn, definition) -> Equation or nothing
+
+What stands for a one-result equation without a transposition before or after it; `definition` as
+for `simplify`. Called by `absorb_transposes`."""
+absorbed(op::Primitive, eqn, definition) = nothing
+
 "Whether the operands may change places. Called by common subexpression elimination."
 iscommutative(op::Primitive) = false
 

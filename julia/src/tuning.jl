@@ -206,13 +206,15 @@ single precision 3000 of them lose twice as much. A tile is read and written onc
 run. Chosen."""
 const LONGEST_RUN = 256
 """
-Bytes of a column up to which tiles are faster than BLAS, whose packing so few rows do not pay for:
-1.1 to 5.6 times as fast at 8 to 32 rows of 1000 to 3000, and at 128 of f32, not of f64 (OpenBLAS
-0.3.9 with AVX-512, one core)."""
-const THIN_PRODUCT = 512
+Bytes of a column up to which tiles, and tiles of sums, are faster than BLAS, whose packing so few
+rows do not pay for, where the right operand is large: at 16 rows 1.0 to 2.1 times as fast, at 32 of
+f32 1.1 to 1.4 and 0.95 to 1.1 times, at 64 of f64 0.75 to 0.9 (500 to 1024 columns, 784 terms, one
+core; OpenBLAS 0.3.9 with its kernels for AVX-512, which it has not where OPENBLAS_CORETYPE says
+so)."""
+const THIN_PRODUCT, THIN_SUMS = 192, 128
 """
 Bytes of a sum's terms from which on products go by tiles of sums, whose lanes are added up at the
-end: of few rows, and of many, for which BLAS packs."""
+end: of few rows, and of many where the right operand is small, for which BLAS packs."""
 const LEAST_TERMS_OF_FEW, LEAST_TERMS = 64, 1024
 """
 Cycles, roughly, of a tile of sums for a register's terms and for adding up its lanes, of a tile of

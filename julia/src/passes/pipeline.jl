@@ -102,6 +102,7 @@ compact_loop_residuals(s::Split, input_bytes) =
 
 "What a Program goes through before code is made of it."
 const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
+    Pass(:absorb_transposes, absorb_transposes),
     Pass(:static_windows, static_windows), Pass(:share_reciprocals, share_reciprocals),
     Pass(:divide_parts, divide_parts), Pass(:hoist_invariants, hoist_invariants),
     Pass(:add_in_place, add_in_place), Pass(:begin_sums, begin_sums),

@@ -97,10 +97,15 @@ function simplify(op::Permute, eqn, x, definition)
     issorted(eqn[:perm]) && return x[1]
     inner = defined_by(:transpose, definition, x[1])
     inner === nothing || return [composed(eqn, inner)]
-    product = defined_by(:dot_general, definition, x[1])
-    product !== nothing && isonly_use(definition, x[1]) &&
-        eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] :
-    moved_filling(eqn, x[1], definition)
+    product = absorbed(op, eqn, definition)
+    product === nothing ? moved_filling(eqn, x[1], definition) : [product]
+end
+"The product that is transposed, with its factors in each other's places."
+function absorbed(::Permute, eqn, definition)
+    x = eqn.inputs[1]
+    product = defined_by(:dot_general, definition, x)
+    product !== nothing && isonly_use(definition, x) &&
+        eqn[:perm] == factors_exchanged(product) ? exchanged(product, eqn) : nothing
 end
 
 "The order of a product's axes after its factors change places."
@@ -119,11 +124,12 @@ exchanged(e, transposed) =
         ))
 
 function simplify(::DotGeneral, eqn, x, definition)
-    simpler = product_with_transposed(eqn, x, definition)
-    simpler === nothing ? product_with_repeated(eqn, x, definition) : simpler
+    simpler = absorbed(eqn.op, eqn, definition)
+    simpler === nothing ? product_with_repeated(eqn, x, definition) : [simpler]
 end
 "The factor that is transposed, before that: with other axes, unless free ones changed places."
-function product_with_transposed(eqn, x, definition)
+function absorbed(::DotGeneral, eqn, definition)
+    x = eqn.inputs
     for k in 1:2
         e = defined_by(:transpose, definition, x[k])
         e === nothing && continue
@@ -132,7 +138,7 @@ function product_with_transposed(eqn, x, definition)
         inputs = Atom[j == k ? e.inputs[1] : x[j] for j in 1:2]
         contract, batch = factor_axes(eqn, k)
         attrs = with_factor_axes(eqn, k, before(contract), before(batch))
-        return [with(eqn; inputs = inputs, attrs = attrs)]
+        return with(eqn; inputs = inputs, attrs = attrs)
     end
     nothing
 end

@@ -37,12 +37,13 @@ function product_kind(s::Frame, e)
            (m > 1 ? goes_by_rows(x, left, y, right) : n > 1 &&
             goes_by_rows(y, right, x, left)) ? VectorProduct() : nothing
     if isreal_
-        isthin, istiled = min(m, n) * sizeof(T) <= THIN_PRODUCT, n * k * sizeof(T) <= TILED_BYTES
-        (isthin || istiled) && lies(y, right[2]) == 1 && return TileProduct()
+        column, istiled = min(m, n) * sizeof(T), n * k * sizeof(T) <= TILED_BYTES
+        (column <= THIN_PRODUCT || istiled) && lies(y, right[2]) == 1 && return TileProduct()
         rearranged = istiled && m >= REARRANGED_ROWS
         longest, other = m < n ? (lies(y, right[3]), lies(x, left[3])) :
                          (lies(x, left[3]), lies(y, right[3]))
-        longest == 1 && (isthin || other == 1) &&
+        isthin = column <= THIN_SUMS
+        longest == 1 && (isthin || istiled && other == 1) &&
             k * sizeof(T) >= (isthin ? LEAST_TERMS_OF_FEW : LEAST_TERMS) &&
             !(rearranged && faster_rearranged(T, m, n, k, register_bytes(s.generator.target))) &&
             return RowsProduct(m < n)

@@ -37,11 +37,11 @@ result_steps(kind::RowsProduct, m, n) = kind.flipped ? (1, m) : (n, 1)
 argument_bytes(::MatrixProduct) = 0
 argument_bytes(::BlasProduct) = Routines.FORTRAN_ARGUMENTS
 # Threads share the rows, or the columns where there are more: each then reads its own part of the
-# larger matrix. BLAS rearranges B once a call.
+# larger matrix, which BLAS rearranges once a call.
 shares_columns(::MatrixProduct, m, n) = false
-shares_columns(::TileProduct, m, n) = m < n
+shares_columns(::Union{TileProduct,BlasProduct}, m, n) = m < n
 "How many parts threads share of an m × n product."
-parts(::BlasProduct, m, n) = min(m, Sys.CPU_THREADS)
+parts(::BlasProduct, m, n) = min(cld(max(m, n), LEAST_PART), Sys.CPU_THREADS)
 parts(::VectorProduct, m, n) = min(m, most_chunks())
 parts(::Union{TileProduct,RowsProduct}, m, n) = min(cld(max(m, n), LEAST_PART), most_chunks())
 # Multiplications from which on several threads pay; those with a vector wait for memory.
@@ -90,7 +90,8 @@ function multiply_stacks!(kind, s::Frame, c::Memory, a::MatrixStack, b::MatrixSt
             pa = at(a.memory, :($item * $(a.steps[1])), :($row * $(a.steps[2])))
             pb = at(b.memory, :($item * $(b.steps[1])), :($column * $(b.steps[2])))
             least = batch == 1 ? shared ÷ chunks : shared
-            bycolumns ? multiply_columns!(kind, g, pc, pa, pb, a, b, count, least) :
+            bycolumns ?
+            multiply_columns!(kind, g, pc, pa, pb, arguments, a, b, count, least) :
             multiply_rows!(kind, g, pc, pa, pb, arguments, a, b, count)
         end
         chunks == 1 && return counted_loop!(i -> product!(i, 0, shared, scratch), g, batch)
@@ -132,7 +133,7 @@ end
 multiply_rows!(kind::TileProduct, g, pc, pa, pb, arguments, a, b, count) =
     multiply_tiles!(g, pc, pa, pb, a, b, count, b.extents[2], b.extents[2])
 "So many columns, of which there are `least` or more."
-multiply_columns!(kind::TileProduct, g, pc, pa, pb, a, b, count, least) =
+multiply_columns!(kind::TileProduct, g, pc, pa, pb, arguments, a, b, count, least) =
     multiply_tiles!(g, pc, pa, pb, a, b, a.extents[2], count, least)
 function multiply_tiles!(g, pc, pa, pb, a, b, rows, columns, least)
     lanes = Routines.lane_count(a.memory.type.dtype, least, register_bytes(g.target))
@@ -158,16 +159,20 @@ function multiply_rows!(::VectorProduct, g, pc, pa, pb, arguments, a, b, count)
     )
 end
 
+multiply_rows!(::BlasProduct, g, pc, pa, pb, arguments, a, b, count) =
+    multiply_blas!(g, pc, pa, pb, arguments, a, b, count, b.extents[2])
+multiply_columns!(::BlasProduct, g, pc, pa, pb, arguments, a, b, count, least) =
+    multiply_blas!(g, pc, pa, pb, arguments, a, b, a.extents[2], count)
 # Row-major C = AB is column-major Cᵀ = BᵀAᵀ.
-function multiply_rows!(::BlasProduct, g, pc, pa, pb, arguments, a, b, count)
+function multiply_blas!(g, pc, pa, pb, arguments, a, b, rows, columns)
     n, k = b.extents[2], a.extents[3]
     along_a, along_b = a.steps[3] == 1, b.steps[2] == 1
     leading_a = along_a ? max(k, a.steps[2]) : max(a.extents[2], a.steps[3])
     leading_b = along_b ? max(n, b.steps[3]) : max(k, b.steps[2])
     gemm = :($(Routines.Lapack)($(gemm_pointer(a.memory.type.dtype)), $arguments))
-    emit_code!(g,
-        :($(Routines.gemm!)($gemm, $n, $count, $k, $(Routines.Factor)($pb, $leading_b, $(!along_b)),
-            $(Routines.Factor)($pa, $leading_a, $(!along_a)), $pc, $n)))
+    left = :($(Routines.Factor)($pb, $leading_b, $(!along_b)))
+    right = :($(Routines.Factor)($pa, $leading_a, $(!along_a)))
+    emit_code!(g, :($(Routines.gemm!)($gemm, $columns, $rows, $k, $left, $right, $pc, $n)))
 end
 
 const BlasInt = LinearAlgebra.BlasInt

@@ -11,9 +11,9 @@ function product(T, m, n, k, x_first, y_first)
     "(%0: $T[$x], %1: $T[$y]) { %2: $T[$m,$n] = dot_general %0 %1 {" *
     "$(attributes(x_first ? 1 : 0, y_first ? 0 : 1, T))} return %2 }"
 end
-# The last four are large enough for threads.
+# The last five are large enough for threads, which share rows or columns; the last goes to BLAS.
 sizes = ((2, 40, 33), (7, 70, 100), (8, 1000, 131), (9, 65, 2000), (32, 33, 600), (33, 7, 300),
-    (8, 1001, 300), (1001, 8, 300), (130, 140, 150), (300, 40, 200))
+    (8, 1001, 300), (1001, 8, 300), (130, 140, 150), (300, 40, 200), (100, 150, 301))
 @testset "$T, $m × $k × $n, layouts $x_first $y_first" for (T, N) in (("f32", Float32),
             ("f64", Float64)), (m, n, k) in sizes, x_first in (true, false),
         y_first in (true, false)
@@ -31,7 +31,10 @@ end
     @test kind(product("f32", 1000, 8, 3000, true, true)) isa JaxprAD.TileProduct
     @test kind(product("f64", 100, 1000, 3000, true, true)) isa JaxprAD.BlasProduct
     @test kind(product("f32", 200, 1000, 3000, true, true)) isa JaxprAD.BlasProduct
-    @test kind(product("f32", 200, 1000, 3000, true, false)) == JaxprAD.RowsProduct(true)
+    @test kind(product("f32", 200, 1000, 3000, true, false)) isa JaxprAD.BlasProduct
+    @test kind(product("f32", 32, 1000, 3000, true, false)) == JaxprAD.RowsProduct(true)
+    @test kind(product("f64", 32, 1000, 3000, true, false)) isa JaxprAD.BlasProduct
+    @test kind(product("f32", 64, 64, 1000, true, false)) == JaxprAD.RowsProduct(false)
     @test kind(product("f32", 200, 1000, 3000, false, false)) isa JaxprAD.BlasProduct
     @test kind(product("f32", 200, 1000, 200, true, false)) isa JaxprAD.BlasProduct
     @test kind(product("f32", 16, 64, 512, true, false)) == JaxprAD.RowsProduct(true)
