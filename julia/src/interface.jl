@@ -189,8 +189,8 @@ simplify(op::Primitive, eqn, x, definition) = nothing
 """
     absorbed(op, eqn, definition) -> Equation or nothing
 
-What stands for a one-result equation without a transposition before or after it; `definition` as
-for `simplify`. Called by `absorb_transposes`."""
+What stands for a one-result equation without a transposition of one of its operands before it;
+`definition` as for `simplify`. Called by `absorb_transposes`."""
 absorbed(op::Primitive, eqn, definition) = nothing
 
 "Whether the operands may change places. Called by common subexpression elimination."

@@ -97,15 +97,10 @@ function simplify(op::Permute, eqn, x, definition)
     issorted(eqn[:perm]) && return x[1]
     inner = defined_by(:transpose, definition, x[1])
     inner === nothing || return [composed(eqn, inner)]
-    product = absorbed(op, eqn, definition)
-    product === nothing ? moved_filling(eqn, x[1], definition) : [product]
-end
-"The product that is transposed, with its factors in each other's places."
-function absorbed(::Permute, eqn, definition)
-    x = eqn.inputs[1]
-    product = defined_by(:dot_general, definition, x)
-    product !== nothing && isonly_use(definition, x) &&
-        eqn[:perm] == factors_exchanged(product) ? exchanged(product, eqn) : nothing
+    product = defined_by(:dot_general, definition, x[1])
+    product !== nothing && isonly_use(definition, x[1]) &&
+        eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] :
+    moved_filling(eqn, x[1], definition)
 end
 
 "The order of a product's axes after its factors change places."
