@@ -103,9 +103,12 @@ def test_workspaces_count_as_memory_of_compiled_code():
 def test_large_workspaces_stay_from_call_to_call():
     """Memory that is new to the process is mapped page by page when a kernel first touches it."""
     x = RNG.uniform(-1, 1, (1000, 500)).astype(np.float32)
-    g = jax.jit(natively(lambda x: jnp.sum(spacious(x) ** 2, axis=1)))
-    assert native.kernel(pb.trace(lambda x: jnp.sum(spacious(x) ** 2, axis=1))(x)).workspace > 6_000_000
-    x = jax.device_put(x)
+
+    def squares(x):
+        return jnp.sum(spacious(x) ** 2, axis=1)
+
+    assert native.kernel(pb.trace(squares)(x)).workspace > 6_000_000
+    g, x = jax.jit(natively(squares)), jax.device_put(x)
     jax.block_until_ready(g(x))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(20):

@@ -39,7 +39,7 @@ function in_workspace(blocks::Ptr{Block}, f::FFICallFrame, d::Descriptor,
     frame::Ptr{FFICallFrame})::Ptr{Cvoid}
     block = take_block(blocks, block_bytes(d.results, d.workspace))
     block == C_NULL && return no_workspace(f.api, d)
-    results = with_workspace(block, f.results, d.workspace)
+    results = with_workspace(block, f.results)
     status = run_kernel(d.kernel, f.operands.items, results, frame)
     give_back(blocks, block)
     outcome(status, f.api, d)

@@ -24,6 +24,8 @@ mutable struct Workspaces
 end
 const WORKSPACES = Workspaces(ntuple(_ -> Block(0), BLOCKS))
 
+holders(block::Ptr{Block}) = Ptr{Int64}(block)
+
 "The blocks of the kernels in this Julia's memory. Those in files have some of their own."
 these_blocks() = Ptr{Block}(pointer_from_objref(WORKSPACES))
 
@@ -44,7 +46,7 @@ end
 
 function give_back(blocks::Ptr{Block}, block::Ptr{Block})
     if blocks <= block < blocks + sizeof(Workspaces)
-        fetch_add!(Ptr{Int64}(block), -1)
+        fetch_add!(holders(block), -1)
     else
         Libc.free(Ptr{Cvoid}(unsafe_load(block).memory))
         Libc.free(Ptr{Cvoid}(block))
@@ -56,8 +58,8 @@ end
 function idle_block(blocks::Ptr{Block})::Ptr{Block}
     for k in 0:BLOCKS-1
         block = blocks + k * sizeof(Block)
-        fetch_add!(Ptr{Int64}(block), 1) == 0 && return block
-        fetch_add!(Ptr{Int64}(block), -1)
+        fetch_add!(holders(block), 1) == 0 && return block
+        fetch_add!(holders(block), -1)
     end
     C_NULL
 end
@@ -71,14 +73,15 @@ function has_room(block::Ptr{Block}, bytes::Int64)
     memory = Ptr{UInt8}(Libc.malloc(bytes % UInt))
     unsafe_store!(Ptr{Ptr{UInt8}}(block + MEMORY), memory)
     unsafe_store!(Ptr{Int64}(block + BYTES), bytes)
+    memory == C_NULL && return false
     bytes >= 2LARGE_PAGE && ask_for_large_pages(UInt(memory), bytes % UInt)
-    memory != C_NULL
+    true
 end
 
 """
 The results of a call with one more, the workspace, in a block's memory: what a kernel is given. The
 workspace begins at a cache line."""
-function with_workspace(block::Ptr{Block}, results::FFIList, bytes::Int64)::Ptr{Ptr{FFIBuffer}}
+function with_workspace(block::Ptr{Block}, results::FFIList)::Ptr{Ptr{FFIBuffer}}
     list = Ptr{Ptr{FFIBuffer}}(unsafe_load(block).memory)
     for i in 1:results.size
         unsafe_store!(list, unsafe_load(results.items, i), i)
