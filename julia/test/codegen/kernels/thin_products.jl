@@ -11,9 +11,11 @@ function product(T, m, n, k, x_first, y_first)
     "(%0: $T[$x], %1: $T[$y]) { %2: $T[$m,$n] = dot_general %0 %1 {" *
     "$(attributes(x_first ? 1 : 0, y_first ? 0 : 1, T))} return %2 }"
 end
-# The last five are large enough for threads, which share rows or columns; the last goes to BLAS.
+# The last eight are large enough for threads, which share rows or columns; of two the right matrix
+# is fetched ahead, and the last goes to BLAS.
 sizes = ((2, 40, 33), (7, 70, 100), (8, 1000, 131), (9, 65, 2000), (32, 33, 600), (33, 7, 300),
-    (8, 1001, 300), (1001, 8, 300), (130, 140, 150), (300, 40, 200), (100, 150, 301))
+    (8, 1001, 300), (1001, 8, 300), (130, 140, 150), (300, 40, 200), (8, 97, 2700),
+    (8, 4205, 1003), (5, 1003, 4205), (100, 150, 301))
 @testset "$T, $m × $k × $n, layouts $x_first $y_first" for (T, N) in (("f32", Float32),
             ("f64", Float64)), (m, n, k) in sizes, x_first in (true, false),
         y_first in (true, false)

@@ -6,7 +6,7 @@ y[i] = Σ a[i, j] x[j] for so many rows and columns; rows are `apart`, columns l
 do y and x."""
 @noinline function multiply_vector!(y::Ptr{T}, a::Ptr{T}, x::Ptr{T}, rows::Int, columns::Int,
     apart::Int) where {T}
-    p = RowProduct{REGISTER ÷ sizeof(T)}(rows, 1, columns, apart, 0, 1, 0)
+    p = RowProduct{REGISTER ÷ sizeof(T)}(rows, 1, columns, apart, 0, 1, 0, false)
     i = 0
     while i + 4 <= rows
         dot_four_by_one!(y + i * sizeof(T), a + i * apart * sizeof(T), x, p)

@@ -4,7 +4,7 @@
 """
 C[i, j] = Σ a[i, t] b[j, t], of `terms` terms, with C[i, j] at i · c_row + j · c_column; the rows
 of A and B are `a_row` and `b_row` apart. `W` terms, of which there are at least as many, go in a
-register."""
+register. `isfar`: A has to come from memory."""
 struct RowProduct{W}
     rows::Int
     columns::Int
@@ -13,9 +13,12 @@ struct RowProduct{W}
     b_row::Int
     c_row::Int
     c_column::Int
+    isfar::Bool
 end
 
-"Three rows of A at a time, so that these are read once; all of B should stay in a cache."
+"""
+Three rows of A at a time, so that these are read once; all of B should stay in a cache. What is far
+is fetched three rows ahead, lest memory have nothing to do while B's other rows pass."""
 @noinline function multiply_by_rows!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::RowProduct) where {T}
     i = 0
     while i < p.rows
@@ -25,6 +28,8 @@ end
         while j < p.columns
             four = j + 4 <= p.columns
             c_tile, b_now = c_now + j * p.c_column * sizeof(T), b + j * p.b_row * sizeof(T)
+            three && four && p.isfar && j == 0 ?
+            dot_fetching_three_by_four!(c_tile, a_now, b_now, p) :
             three && four ? dot_three_by_four!(c_tile, a_now, b_now, p) :
             three ? dot_three_by_one!(c_tile, a_now, b_now, p) :
             four ? dot_one_by_four!(c_tile, a_now, b_now, p) :
@@ -37,19 +42,22 @@ end
 
 # Each by a name of its own, as in tiles.jl. A sum waits for its last term: where there are few sums
 # each has several totals.
-for (name, rows, columns, totals) in ((:dot_three_by_four!, 3, 4, 1), (:dot_four_by_one!, 4, 1, 2),
-    (:dot_three_by_one!, 3, 1, 2), (:dot_one_by_four!, 1, 4, 2), (:dot_one_by_one!, 1, 1, 4))
+for (name, rows, columns, totals, fetches) in (
+    (:dot_three_by_four!, 3, 4, 1, false), (:dot_fetching_three_by_four!, 3, 4, 1, true),
+    (:dot_four_by_one!, 4, 1, 2, false), (:dot_three_by_one!, 3, 1, 2, false),
+    (:dot_one_by_four!, 1, 4, 2, false), (:dot_one_by_one!, 1, 1, 4, false))
 
     @eval @noinline $name(c, a, b, p) =
-        dot_tile!(c, a, b, p, Val($rows), Val($columns), Val($totals))
+        dot_tile!(c, a, b, p, Val($rows), Val($columns), Val($totals), Val($fetches))
 end
 
 @generated function dot_tile!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::RowProduct{W}, ::Val{R},
-    ::Val{N}, ::Val{U}) where {T,W,R,N,U}
+    ::Val{N}, ::Val{U}, ::Val{F}) where {T,W,R,N,U,F}
     V, masks = Lanes{W,T}, Lanes{W,T === Float32 ? Int32 : Int64}
     total(i, j, u) = Symbol(:total, i, :_, j, :_, u)
     each(f, totals = 1:U) = Expr(:block, (f(i, j, u) for i in 1:R for j in 1:N for u in totals)...)
     loaded(p, k, apart, place) = :(load($V, $p, $(k - 1) * $apart + $place))
+    fetched(k) = :(prefetch(a + ($(k - 1 + R) * p.a_row + t) * $(sizeof(T))))
     # adds the terms from `place` on to the totals u
     function step(u, place, taken = identity)
         column(j) = Symbol(:column, j)
@@ -66,6 +74,7 @@ end
         $(each((i, j, u) -> :($(total(i, j, u)) = lanes($V, zero($T)))))
         t = 0
         while t + $(U * W) <= p.terms
+            $((fetched(k) for k in 1:R if F)...)
             $(Expr(:block, (step(u, :(t + $((u - 1) * W))) for u in 1:U)...))
             t += $(U * W)
         end

@@ -15,6 +15,15 @@ const Lanes{W,T} = NTuple{W,VecElement{T}}
     ccall($("llvm.fmuladd.v$(W)f$(8sizeof(T))"), llvmcall, $V,
         ($V, $V, $V), x, y, z))
 end
+# LLVM has a prefetch for each type of pointer since version 10.
+const PREFETCH, BYTES = OPAQUE_POINTERS ? ("llvm.prefetch.p0", "ptr") :
+    (Base.libllvm_version >= v"10" ? "llvm.prefetch.p0i8" : "llvm.prefetch", "i8*")
+# Has what is at the address fetched into the core's second cache; any address will do.
+@eval @inline prefetch(p::Ptr) = Base.llvmcall(
+    $(llvm_function(["declare void @$PREFETCH($BYTES, i32, i32, i32)"], "void", ["i64 %0"], """
+        %p = inttoptr i64 %0 to $BYTES
+        call void @$PREFETCH($BYTES %p, i32 0, i32 2, i32 1)
+        ret void""")), Cvoid, Tuple{UInt64}, UInt64(UInt(p)))
 @inline product(x::V, y::V) where {W,T,V<:Lanes{W,T}} = multiply_add(x, y, lanes(V, -zero(T)))
 @inline added(x::V, y::V) where {W,T,V<:Lanes{W,T}} = multiply_add(x, lanes(V, one(T)), y)
 
@@ -26,7 +35,7 @@ const REGISTER = 32
 C = A B, or C + A B, with C[i, j] at i · c_row + j, and the sum over s of `segments` and t of
 `run`: A[i, (s, t)] is at i · a_row + s · a_segment + t · a_step, B[(s, t), j] at
 s · b_segment + t · b_step + j. `W` columns, of which there are at least as many, go in a
-register."""
+register. While a row of B is read the one so far `ahead` of it is fetched, unless that is 0."""
 struct TiledProduct{W}
     rows::Int
     columns::Int
@@ -38,23 +47,32 @@ struct TiledProduct{W}
     b_segment::Int
     b_step::Int
     c_row::Int
+    ahead::Int
 end
-@inline part_of(p::P, rows, run) where {P<:TiledProduct} =
+TiledProduct{W}(extents_and_steps::Vararg{Int,10}) where {W} =
+    TiledProduct{W}(extents_and_steps..., 0)
+@inline part_of(p::P, rows, run; ahead = p.ahead) where {P<:TiledProduct} =
     P(rows, p.columns, p.segments, run, p.a_row, p.a_segment, p.a_step, p.b_segment, p.b_step,
-        p.c_row)
+        p.c_row, ahead)
 
 "The lanes of a product with so many columns."
 lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns))
 
-"Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew."
+"""
+Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew. A
+tile's columns lie in pieces far apart, which no processor foresees: where B has to come from
+memory, each block of its rows is fetched while the one before it is multiplied."""
 @noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,
     add::Bool) where {T}
     most = p.segments == 1 ? max(16, quotient(TILED_BYTES, p.columns * sizeof(T))) : p.run
-    multiply_blocks!(c, a, b, part_of(p, p.rows, min(most, p.run)), add)
-    t = most
-    while t < p.run
+    isfar = p.run * p.b_step * sizeof(T) > FETCHED_BYTES
+    t = 0
+    while true      # of no rows the product is zero
+        left = p.run - t
+        ahead = isfar & (left > most) ? most : 0
         multiply_blocks!(c, a + t * p.a_step * sizeof(T), b + t * p.b_step * sizeof(T),
-            part_of(p, p.rows, min(most, p.run - t)), true)
+            part_of(p, p.rows, min(most, left); ahead = ahead), add | (t > 0))
+        left > most || return
         t += most
     end
 end
@@ -105,8 +123,8 @@ end
 @inline function multiply_rows_by!(c::Ptr{T}, a::Ptr{T}, b, p::TiledProduct, add, at, i,
     rows::Val{R}) where {T,R}
     while i + R <= p.rows
-        multiply_runs!(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b, p, add, at,
-            rows)
+        multiply_runs!(c + i * p.c_row * sizeof(T), a + i * p.a_row * sizeof(T), b,
+            i == 0 ? p : part_of(p, p.rows, p.run; ahead = 0), add, at, rows)
         i += R
     end
     i
@@ -132,6 +150,7 @@ variable of its own."""
     total(i, j) = Symbol(:total, i, :_, j)
     each(f) = Expr(:block, (f(i, j) for i in 1:R for j in 1:N)...)
     row(j) = Symbol(:row, j)
+    fetch = (:(prefetch(b_now + ahead + columns[$j] * $S)) for j in 1:N)
     step = quote
         $((:($(row(j)) = load($V, b_now, columns[$j])) for j in 1:N)...)
         $(
@@ -147,15 +166,23 @@ variable of its own."""
                 end for i in 1:R
             )...
         )
+        a_now, b_now = a_now + p.a_step * $S, b_now + p.b_step * $S
     end
     quote
         $(Expr(:meta, :inline))
         $(each((i, j) -> :($(total(i, j)) = lanes($V, zero($T)))))
+        ahead = p.ahead * p.b_step * $S
         for s in 0:p.segments-1
             a_now, b_now = a + s * p.a_segment * $S, b + s * p.b_segment * $S
-            for t in 1:p.run
-                $step
-                a_now, b_now = a_now + p.a_step * $S, b_now + p.b_step * $S
+            if ahead == 0
+                for t in 1:p.run
+                    $step
+                end
+            else
+                for t in 1:p.run
+                    $(fetch...)
+                    $step
+                end
             end
         end
         if add      # last, so that each run has a sum of its own
