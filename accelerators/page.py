@@ -1,0 +1,76 @@
+"""The part of docs/export.md that says what ran on a device."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from pybridge.quantities import seconds
+
+from .folder import CASE, OURS, ROW, THEIRS
+
+_BEGIN, _END = "<!-- accelerators -->\n", "<!-- end of accelerators -->"
+_HEAD = ("benchmark", "pybridge", "JAX", "times as fast", "errors")
+
+
+def write(page: Path, results: Path) -> None:
+    """Puts what was found between the page's marks."""
+    before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    found = text(json.loads(results.read_text(encoding="utf-8")))
+    page.write_text(f"{before}{_BEGIN}{found}{_END}{after}", encoding="utf-8")
+
+
+def text(found: dict[str, Any]) -> str:
+    machine, entries = found["machine"], found["entries"]
+    cases, rows = ([e for e in entries if e["kind"] == kind] for kind in (CASE, ROW))
+    where = f"{machine['date']}, {machine['device']}, JAX {machine['jax']}"
+    return (
+        f"{where}; exported by JAX {found['exported_by_jax']}.\n\n"
+        f"- {_agreement(cases, 'cases')}: values, JVPs and VJPs, in float64, against JAX's on the CPU.\n"
+        f"- {_agreement(rows, 'benchmarks')}: gradients, against JAX's in float64 on the CPU.\n"
+        f"{_failures(entries)}{_refusals(found['refused'])}\n"
+        f"{_table([e for e in rows if 'seconds' in e])}"
+    )
+
+
+def _agreement(entries: list[dict[str, Any]], what: str) -> str:
+    worst = max((e["errors"][OURS] for e in entries if e["agrees"]), default=0.0)
+    return f"{sum(e['agrees'] for e in entries)} of {len(entries)} {what} agree, to {worst:.0e}"
+
+
+def _failures(entries: list[dict[str, Any]]) -> str:
+    wrong = [e for e in entries if not e["agrees"]]
+    return "".join(f"- **{e['name']}** {_complaint(e)}\n" for e in wrong)
+
+
+def _complaint(entry: dict[str, Any]) -> str:
+    if "failure" in entry:
+        return f"fails: {entry['failure'].splitlines()[0][:200]}"
+    return f"is off by {entry['errors'][OURS]:.0e}"
+
+
+def _refusals(refused: list[dict[str, str]]) -> str:
+    names = ", ".join(f"`{entry['name']}`" for entry in refused)
+    return f"- Refused by `export`: {names}.\n" if names else ""
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    if not rows:
+        return ""
+    ratios = [row["seconds"][THEIRS] / row["seconds"][OURS] for row in rows]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    cells = [_HEAD, ("---",) * len(_HEAD), *map(_cells, rows)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    return (
+        f"The median time of a call, gradients that pybridge exported beside `jax.grad`, exported too; "
+        f"{mean:.2f} times as fast in the geometric mean:\n\n{table}\n"
+    )
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    ours, theirs = (row["seconds"][side] for side in (OURS, THEIRS))
+    errors = ", ".join(f"{row['errors'][side]:.0e}" for side in (OURS, THEIRS))
+    return row["name"], seconds(ours), seconds(theirs), f"{theirs / ours:.3g}", errors
