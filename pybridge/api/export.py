@@ -14,6 +14,7 @@ from ..frontend.adapter import effects, source
 from ..frontend.dimensions import export_arguments
 from ..ir.program import Program
 from ..runtime.julia_call import call
+from ..runtime.placement import in_export
 from .bridge import bridge
 
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
@@ -74,11 +75,12 @@ def export(
             args, kwargs, fixed = bridged.static_arguments.split(args, kwargs)
             function = fixed.into(bridged)
         jitted = jax.jit(function)
-        _refuse_host_calls(jitted.trace(*args, **kwargs).jaxpr)
-        try:
-            result = jax.export.export(jitted, platforms=given)(*args, **kwargs)
-        except (ValueError, NotImplementedError) as e:
-            raise _refusal(e) or e from None
+        with in_export():
+            _refuse_host_calls(jitted.trace(*args, **kwargs).jaxpr)
+            try:
+                result = jax.export.export(jitted, platforms=given)(*args, **kwargs)
+            except (ValueError, NotImplementedError) as e:
+                raise _refusal(e) or e from None
         if linear_algebra == "portable":
             _refuse_custom_calls(_custom_calls(result.mlir_module()))
         return _Exported.of(result)
@@ -87,13 +89,21 @@ def export(
 
 
 class _Exported(jax.export.Exported):
-    """JAX's, which cannot be pickled, as one that can."""
+    """JAX's, which cannot be pickled, as one that can, and whose derivatives are traced as it was."""
 
     @classmethod
     def of(cls, exported: jax.export.Exported) -> _Exported:
         made = object.__new__(cls)
         made.__dict__.update(vars(exported))
         return made
+
+    def vjp(self) -> jax.export.Exported:
+        with in_export():
+            return super().vjp()
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        with in_export():
+            return super().serialize(vjp_order)
 
     def __reduce__(self):
         return jax.export.deserialize, (bytearray(self.serialize()),)

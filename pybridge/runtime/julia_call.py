@@ -33,6 +33,7 @@ from ..ir.program import Program
 from ..ir.while_bounds import relies_on_bounds
 from . import native, transforms
 from .batches import batched
+from .placement import BY_XLA, probably_native
 from .tangents import Halves, Split, gradient, joint, split, with_results
 
 _LOG = logging.getLogger(__name__)
@@ -82,7 +83,6 @@ def _abstract_eval(*avals, program, sizes, **how):
 
 _CHOSEN = 'execute="xla", or a short Program in a loop that XLA compiles'
 
-_BY_XLA = ("xla", "portable")
 
 _as_xla = mlir.lower_fun(lambda *args, program, **how: to_jax(program, **how)(*args), multiple_results=True)
 
@@ -91,7 +91,7 @@ def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0):
     program = values(program)
     reason = _against_native(ctx, program, execute)
     if reason is not None:
-        how = {"execute": execute if execute in _BY_XLA else "xla", "explain": explain, "sizes": sizes}
+        how = {"execute": execute if execute in BY_XLA else "xla", "explain": explain, "sizes": sizes}
         return _elsewhere(ctx, *operands, program=program, reason=reason, **how)
     made = native.kernel(program)
     _tell(program, f"native kernel {made.target}, {made.workspace} bytes of workspace", explain)
@@ -104,7 +104,7 @@ def _elsewhere(ctx, *operands, program, execute, explain, sizes, residuals=0, re
             f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
             'for other platforms use execute="auto" or "xla"'
         )
-    reason = reason or (_CHOSEN if execute in _BY_XLA else "native kernels run on the CPU alone")
+    reason = reason or (_CHOSEN if execute in BY_XLA else "native kernels run on the CPU alone")
     _tell(program, f"XLA operations: {reason}", explain)
     return _as_xla(ctx, *operands, program=values(program), portable=execute == "portable", sizes=sizes)
 
@@ -114,7 +114,7 @@ def _against_native(ctx, program: Program, execute: str) -> str | None:
 
     XLA replicates the operands of a foreign call over all devices, while it can split operations.
     """
-    if execute in _BY_XLA:
+    if execute in BY_XLA:
         return _CHOSEN
     if devices.is_export(ctx):
         return "exports hold no native kernels"
@@ -144,12 +144,12 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     given = [tangents[i] for i in active]
     how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
     try:
-        if _is_reverse(given) and execute not in _BY_XLA:
+        if _is_reverse(given) and execute not in BY_XLA:
             whole = gradient(program, active)
             if whole is not None:
                 return _by_gradient(program, whole, primals, given, how)
         # Two kernels share no computation; XLA finds by itself what its operations have in common.
-        cut = split(program, active, execute not in _BY_XLA)
+        cut = split(program, active, execute not in BY_XLA)
         both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
         args = (*primals, *given)
         results = (
@@ -224,7 +224,7 @@ def _check_bounds(program: Program, args, results, execute: str, sizes: Sizes) -
         jaxprs.any_tracer((*args, *results))
         or not relies_on_bounds(program)
         or not any(jnp.isnan(y).any() for y in results if jaxprs.is_inexact(y))
-        or (execute not in _BY_XLA and devices.on_cpu(results) and native.refusal(program) is None)
+        or (execute not in BY_XLA and devices.on_cpu(results) and native.refusal(program) is None)
     ):
         return
     broken, _ = jax.jit(checkify.checkify(to_jax(program, sizes=sizes)))(*args)
@@ -368,7 +368,7 @@ for _p in (julia_call_p, julia_jvp_p):
 
 
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residuals=0, **how):
-    whole = batched(program, args, dims, sizes, residuals, how["execute"] not in _BY_XLA)
+    whole = batched(program, args, dims, sizes, residuals, probably_native(how["execute"]))
     return call(whole.program, *whole.hoisted, *args, sizes=sizes, residuals=residuals, **how), whole.dims
 
 

@@ -67,6 +67,35 @@ def test_reloaded_without_pybridge(file):
     )
 
 
+def falling(x):
+    """A loop long enough for native code to take many of them in blocks."""
+    return jnp.sum(lax.scan(lambda v, _: (v - 0.01 * v * v, v), x, None, length=500)[1])
+
+
+@pytest.mark.parametrize("execute", ["auto", "julia"])
+def test_a_batch_of_loops_is_no_loop_over_blocks_of_items(execute):
+    def loops(items: int) -> list[int]:
+        xs = jnp.linspace(0.5, 1.5, items)
+        value = jax.vmap(pb.bridge(falling, execute=execute))
+        exported = pb.export(value)(xs)
+        modules = (
+            exported,
+            exported.vjp(),
+            pb.export(jax.vmap(jax.grad(pb.bridge(falling, execute=execute))))(xs),
+        )
+        return [module.mlir_module().count("stablehlo.while") for module in modules]
+
+    batch = jax.vmap(jax.grad(pb.bridge(falling, execute=execute)))
+    assert "[50,80]" in str(jax.make_jaxpr(batch)(jnp.linspace(0.5, 1.5, 4000)))  # as native code wants it
+    assert loops(4000) == loops(20)
+
+
+def test_where_the_default_device_is_no_cpu_batches_are_not_made_for_kernels(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    batch = jax.vmap(jax.grad(pb.bridge(falling)))
+    assert "[50,80]" not in str(jax.make_jaxpr(batch)(jnp.linspace(0.5, 1.5, 4000)))
+
+
 def test_a_symbolic_batch(file):
     spec = jax.ShapeDtypeStruct(jax_export.symbolic_shape("b, 4"), jnp.float32)
     exported = pb.export(gradient)(spec, A)
