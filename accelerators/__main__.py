@@ -30,8 +30,8 @@ def write(
 
 @app.command(name="page")
 def write_page(results: Annotated[Path, typer.Argument(help="What run.py wrote.")]) -> None:
-    """Write what was found into docs/export.md."""
-    page.write(entries.ROOT / "docs" / "export.md", results)
+    """Write what was found into docs/accelerators.md."""
+    page.write(entries.ROOT / "docs" / "accelerators.md", results)
 
 
 app()

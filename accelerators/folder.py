@@ -13,7 +13,6 @@ import numpy as np
 
 from pybridge.errors import UnsupportedPrimitive
 
-OURS, THEIRS = "pybridge", "JAX"
 CASE, ROW = "case", "row"
 
 

@@ -1,4 +1,4 @@
-"""The part of docs/export.md that says what ran on a device."""
+"""The part of docs/accelerators.md that says what ran on a device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from pybridge.quantities import seconds
 
-from .folder import CASE, OURS, ROW, THEIRS
+from .folder import CASE, ROW
+from .run import AGREES, DIFFERS, FAILS, LIKE_JAX, OURS, THEIRS
 
 _BEGIN, _END = "<!-- accelerators -->\n", "<!-- end of accelerators -->"
 _HEAD = ("benchmark", "pybridge", "JAX", "times as fast", "errors")
@@ -31,24 +32,28 @@ def text(found: dict[str, Any]) -> str:
         f"{where}; exported by JAX {found['exported_by_jax']}.\n\n"
         f"- {_agreement(cases, 'cases')}: values, JVPs and VJPs, in float64, against JAX's on the CPU.\n"
         f"- {_agreement(rows, 'benchmarks')}: gradients, against JAX's in float64 on the CPU.\n"
-        f"{_failures(entries)}{_refusals(found['refused'])}\n"
+        f"{_others(entries)}{_refusals(found['refused'])}\n"
         f"{_table([e for e in rows if 'seconds' in e])}"
     )
 
 
 def _agreement(entries: list[dict[str, Any]], what: str) -> str:
-    worst = max((e["errors"][OURS] for e in entries if e["agrees"]), default=0.0)
-    return f"{sum(e['agrees'] for e in entries)} of {len(entries)} {what} agree, to {worst:.0e}"
+    good = [e for e in entries if e["verdict"] == AGREES]
+    worst = max((e["errors"][OURS] for e in good), default=0.0)
+    return f"{len(good)} of {len(entries)} {what} agree, to {worst:.0e}"
 
 
-def _failures(entries: list[dict[str, Any]]) -> str:
-    wrong = [e for e in entries if not e["agrees"]]
-    return "".join(f"- **{e['name']}** {_complaint(e)}\n" for e in wrong)
+def _others(entries: list[dict[str, Any]]) -> str:
+    """What does not agree, and whether JAX's own export does."""
+    alike = ", ".join(f"`{e['name']}`" for e in entries if e["verdict"] == LIKE_JAX)
+    lines = [f"Differs or fails there in JAX's own export, too: {alike}."] if alike else []
+    lines += [f"**{e['name']}** {_complaint(e)}" for e in entries if e["verdict"] in (DIFFERS, FAILS)]
+    return "".join(f"- {line}\n" for line in lines)
 
 
 def _complaint(entry: dict[str, Any]) -> str:
-    if "failure" in entry:
-        return f"fails: {entry['failure'].splitlines()[0][:200]}"
+    if entry["verdict"] == FAILS:
+        return f"fails: {entry['failures'][OURS].splitlines()[0][:200]}"
     return f"is off by {entry['errors'][OURS]:.0e}"
 
 

@@ -10,34 +10,45 @@ import os
 import platform
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from agreement import error
 
+try:
+    from .agreement import error
+except ImportError:  # run as a file, where the rest of the package is not
+    from agreement import error
+
+OURS, THEIRS = "pybridge", "JAX"
+AGREES, LIKE_JAX, DIFFERS, FAILS = "agrees", "like JAX", "differs", "fails"
+"""Like JAX: JAX's own export differs or fails there, too, as products of short numbers do, and scatters whose
+indices repeat."""
 _SECONDS, _CALLS = 0.5, 200  # a side is called until either is spent
 
 
 def main(folder: Path, results: Path) -> int:
-    """Status 1 if anything fails or differs."""
+    """Status 1 if anything of pybridge's fails or differs that does not so with JAX's own export."""
     jax.config.update("jax_enable_x64", True)
     listed = json.loads((folder / "entries.json").read_text(encoding="utf-8"))
+    entries = [Entry(folder, **entry) for entry in listed["entries"]]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        compiled = list(threads.map(lambda entry: _tried(_compiled, folder, entry), listed["entries"]))
-    found = [_tried(_ran, folder, *pair) for pair in zip(listed["entries"], compiled, strict=True)]
+        compiled = list(threads.map(Entry.compiled, entries))
+    found = [entry.ran(sides) for entry, sides in zip(entries, compiled, strict=True)]
     for entry in found:
-        if not entry["agrees"]:
-            print(entry["name"], entry.get("failure") or entry["errors"], sep=": ", flush=True)
+        if entry["verdict"] != AGREES:
+            print(entry["name"], entry["verdict"], entry["errors"], entry["failures"], flush=True)
     about = {"machine": _machine(), "exported_by_jax": listed["jax"], "refused": listed["refused"]}
     results.write_text(json.dumps(about | {"entries": found}, indent=1) + "\n", encoding="utf-8")
-    agree = sum(entry["agrees"] for entry in found)
-    print(f"{agree} of {len(found)} agree on {jax.devices()[0].device_kind}")
-    return int(agree < len(found))
+    verdicts = Counter(entry["verdict"] for entry in found)
+    print(f"{dict(verdicts)} on {jax.devices()[0].device_kind}")
+    return int(verdicts[FAILS] + verdicts[DIFFERS] > 0)
 
 
 def _machine() -> dict[str, str]:
@@ -51,43 +62,61 @@ def _machine() -> dict[str, str]:
     }
 
 
-def _tried(f: Callable, folder: Path, entry: dict[str, Any], *more: Any) -> dict[str, Any]:
-    """What is raised fails one entry, not the run; what failed before goes on as it is."""
-    if more and "failure" in more[0]:
-        return more[0]
+@dataclass(frozen=True)
+class Entry:
+    """What folder.py writes of a computation."""
+
+    folder: Path
+    name: str
+    kind: str
+    tolerance: float
+    least: float
+    files: dict[str, str]
+    arrays: str
+    arguments: int
+
+    def compiled(self) -> dict[str, Callable | str]:
+        """For each side a call, its arguments on the device already; why not, if it does not compile."""
+        with np.load(self.folder / self.arrays) as arrays:
+            leaves = jax.device_put([arrays[f"argument {k}"] for k in range(self.arguments)])
+        return {side: _tried(_call, self.folder / file, leaves) for side, file in self.files.items()}
+
+    def ran(self, sides: dict[str, Callable | str]) -> dict[str, Any]:
+        """The errors of each side, its failure, and the times of rows."""
+        with np.load(self.folder / self.arrays) as arrays:
+            right = [arrays[f"result {k}"] for k in range(len(arrays.files) - self.arguments)]
+        found = {side: call if isinstance(call, str) else _tried(call) for side, call in sides.items()}
+        failures = {side: text for side, text in found.items() if isinstance(text, str)}
+        errors = {
+            side: error(jax.tree.leaves(result), right, self.least)
+            for side, result in found.items()
+            if side not in failures
+        }
+        result = {"name": self.name, "kind": self.kind, "errors": errors, "failures": failures}
+        result |= {"verdict": self._verdict(errors, failures)}
+        return result | ({"seconds": _medians(sides)} if self.kind == "row" and not failures else {})
+
+    def _verdict(self, errors: dict[str, float], failures: dict[str, str]) -> str:
+        if OURS in failures:
+            return LIKE_JAX if THEIRS in failures else FAILS
+        if errors[OURS] <= self.tolerance:
+            return AGREES
+        return LIKE_JAX if errors[OURS] <= 2 * errors.get(THEIRS, 0.0) else DIFFERS
+
+
+def _call(file: Path, leaves: list[jax.Array]) -> Callable:
+    exported = jax.export.deserialize(bytearray(file.read_bytes()))
+    args, options = jax.tree.unflatten(exported.in_tree, leaves)
+    compiled = jax.jit(exported.call).lower(*args, **options).compile()
+    return lambda: jax.block_until_ready(compiled(*args, **options))
+
+
+def _tried(f: Callable, *args: Any) -> Any:
+    """The result; what is raised, as text, fails one side of one entry, not the run."""
     try:
-        return f(folder, entry, *more)
+        return f(*args)
     except Exception as failure:
-        reason = f"{type(failure).__name__}: {str(failure)[:1000]}"
-        return {"name": entry["name"], "kind": entry["kind"], "agrees": False, "failure": reason}
-
-
-def _compiled(folder: Path, entry: dict[str, Any]) -> dict[str, Callable]:
-    """For each side a call of what is on the device already."""
-    sides = {}
-    with np.load(folder / entry["arrays"]) as arrays:
-        leaves = [arrays[f"argument {k}"] for k in range(entry["arguments"])]
-    for side, file in entry["files"].items():
-        exported = jax.export.deserialize(bytearray((folder / file).read_bytes()))
-        args, options = jax.tree.unflatten(exported.in_tree, jax.device_put(leaves))
-        call = jax.jit(exported.call).lower(*args, **options).compile()
-        sides[side] = lambda call=call, args=args, options=options: jax.block_until_ready(
-            call(*args, **options)
-        )
-    return sides
-
-
-def _ran(folder: Path, entry: dict[str, Any], sides: dict[str, Callable]) -> dict[str, Any]:
-    with np.load(folder / entry["arrays"]) as arrays:
-        right = [arrays[f"result {k}"] for k in range(len(arrays.files) - entry["arguments"])]
-    errors = {side: error(jax.tree.leaves(call()), right, entry["least"]) for side, call in sides.items()}
-    # What JAX's own derivative loses there, as by products of short numbers, is no error of ours.
-    allowed = max(
-        entry["tolerance"], *(2 * error for side, error in errors.items() if side != "pybridge"), 0.0
-    )
-    result = {"name": entry["name"], "kind": entry["kind"], "errors": errors}
-    result |= {"agrees": errors["pybridge"] <= allowed}
-    return result | ({"seconds": _medians(sides)} if len(sides) > 1 else {})
+        return f"{type(failure).__name__}: {str(failure)[:1000]}"
 
 
 def _medians(sides: dict[str, Callable]) -> dict[str, float]:
