@@ -37,9 +37,9 @@ def main(folder: Path, results: Path) -> int:
     """Status 1 if anything of pybridge's fails or differs that does not so with JAX's own export."""
     jax.config.update("jax_enable_x64", True)
     listed = json.loads((folder / "entries.json").read_text(encoding="utf-8"))
-    entries = [Entry(folder, **entry) for entry in listed["entries"]]
+    entries = [Computation(folder, **entry) for entry in listed["entries"]]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        compiled = list(threads.map(Entry.compiled, entries))
+        compiled = list(threads.map(Computation.compiled, entries))
     found = [entry.ran(sides) for entry, sides in zip(entries, compiled, strict=True)]
     for entry in found:
         if entry["verdict"] != AGREES:
@@ -63,8 +63,8 @@ def _machine() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What folder.py writes of a computation."""
+class Computation:
+    """An entry that folder.py wrote."""
 
     folder: Path
     name: str

@@ -60,6 +60,8 @@ def _bench(suite, names, threads, quick, show_rows, json, add, plot, docs, load)
         for case in suite.cases:
             typer.echo(f"{case.name:22} {case.title}")
         return
+    if add and json is None:
+        raise UnknownOption("--add keeps rows of a file: name it with --json")
     if load is not None:
         measured = Results.load(load)
     else:

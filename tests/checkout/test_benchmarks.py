@@ -374,7 +374,9 @@ def test_rows_are_chosen_by_patterns():
     assert done.exit_code == 2 and "'*-tiny'" in done.output
 
 
-@pytest.mark.parametrize("words", [["nothing-of-that-name"], ["--threads", "0"], ["--threads", "x"]])
+@pytest.mark.parametrize(
+    "words", [["nothing-of-that-name"], ["--threads", "0"], ["--threads", "x"], ["--add"]]
+)
 def test_command_refuses_what_does_not_exist(words):
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
