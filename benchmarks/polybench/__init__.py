@@ -35,6 +35,9 @@ def _case(kernel: Kernel, size: str, sizes: tuple[int, ...]) -> Case:
 
 
 MEASURED: tuple[tuple[Kernel, Case], ...] = tuple(
-    (kernel, _case(kernel, size, getattr(kernel, size))) for kernel in KERNELS for size in ("small", "medium")
+    (kernel, _case(kernel, name, sizes))
+    for kernel in KERNELS
+    for name, sizes in (("small", kernel.small), ("medium", kernel.medium))
+    if sizes is not None
 )
 CASES = tuple(case for _, case in MEASURED)

@@ -28,6 +28,7 @@ class Kind(Enum):
 class Kernel:
     """make: the program for sizes. small, medium: Polybench's or NPBench's. quick: for a test.
 
+    medium: None where a call of JAX's derivative takes minutes.
     x64: whether the data are float64.
     """
 
@@ -35,7 +36,7 @@ class Kernel:
     kind: Kind
     make: Callable[..., Program]
     small: tuple[int, ...]
-    medium: tuple[int, ...]
+    medium: tuple[int, ...] | None
     quick: tuple[int, ...]
     x64: bool = True
 

@@ -210,7 +210,7 @@ KERNELS = (
     Kernel("jacobi_2d", Kind.STENCIL, jacobi_2d, (40, 90), (100, 250), (3, 6)),
     Kernel("heat_3d", Kind.STENCIL, heat_3d, (40, 20), (100, 40), (3, 5)),
     Kernel("fdtd_2d", Kind.STENCIL, fdtd_2d, (40, 60, 80), (100, 200, 240), (3, 5, 6)),
-    Kernel("seidel_2d", Kind.INDEXED, seidel_2d, (40, 120), (100, 400), (3, 6)),
+    Kernel("seidel_2d", Kind.INDEXED, seidel_2d, (40, 120), None, (3, 6)),
     Kernel("adi", Kind.INDEXED, adi, (40, 60), (100, 200), (3, 7)),
     Kernel("deriche", Kind.INDEXED, deriche, (192, 128), (720, 480), (6, 7)),
     Kernel("cavity_flow", Kind.STENCIL, cavity_flow, (41, 25, 5), (61, 25, 5), (7, 3, 2)),
