@@ -25,7 +25,7 @@ def write(
         return not names or any(fnmatchcase(name, pattern) for pattern in names)
 
     for entry in folder.write(target, chain(entries.cases(wanted), entries.rows(wanted))):
-        typer.echo(f"{entry.name}: {entry.reason if isinstance(entry, folder.Refused) else 'exported'}")
+        typer.echo(f"{entry.name}: {entry}")
 
 
 @app.command(name="page")

@@ -23,6 +23,7 @@ class Entry:
     sides: what is run: pybridge's export and, to be timed beside it, JAX's.
     args: a tree of arrays. expected: the leaves of the result.
     tolerance: the largest error that is agreement, relative to the largest number of a leaf, or to `least`.
+    unique: whether what is expected is JAX's result, not one of several that are right, the export's own.
     """
 
     name: str
@@ -32,6 +33,10 @@ class Entry:
     expected: list[np.ndarray]
     tolerance: float
     least: float
+    unique: bool = True
+
+    def __str__(self) -> str:
+        return "exported" if self.unique else "exported, to be compared with its own result on this CPU"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,9 @@ class Refused:
     name: str
     kind: str
     reason: str
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 def write(folder: Path, entries: Iterable[Entry | Refused]) -> Iterator[Entry | Refused]:

@@ -52,6 +52,29 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.parametrize("shape", [(4, 4), (2, 3, 3)])
+def test_a_complex_cholesky_reads_what_lapack_reads(shape):
+    """Neither the upper triangle nor the diagonal's imaginary parts, without JAX's symmetrization."""
+    x, t = (RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape) for _ in range(2))
+    x += 6 * np.eye(shape[-1])
+
+    def factor(x):
+        return lax.linalg.cholesky(x, symmetrize_input=False)
+
+    def both(f):
+        return lambda x, t: (*jax.jvp(f, (x,), (t,)), *jax.vjp(f, x)[1](t))
+
+    found = pb.export(both(pb.bridge(factor)))(x, t).call(x, t)
+    expected = jax.jit(both(lambda x: factor(_hermitian(x))))(x, t)
+    for y, z in zip(found, expected, strict=True):
+        np.testing.assert_allclose(y, z, rtol=0, atol=1e-12)
+
+
+def _hermitian(x):
+    lower = jnp.tril(x, -1)
+    return lower + jnp.conj(jnp.swapaxes(lower, -1, -2)) + jnp.eye(x.shape[-1]) * x.real
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_in_stablehlo_alone(name):
     f, args = FUNCTIONS[name]

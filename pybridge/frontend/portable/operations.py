@@ -16,7 +16,13 @@ _triangular_solve_p = Primitive("portable_triangular_solve")
 
 
 def cholesky(x: Any) -> Any:
-    """The lower factor L of x = L Lᴴ, of whose upper triangle nothing is read; NaN where there is none."""
+    """The lower factor L of x = L Lᴴ; NaN where there is none.
+
+    As by LAPACK, nothing is read of the upper triangle, nor of the diagonal's imaginary parts, of which XLA's
+    own operation takes square roots.
+    """
+    if jnp.iscomplexobj(x):
+        x = jnp.where(jnp.eye(x.shape[-1], dtype=bool), x.real.astype(x.dtype), x)
     return jnp.tril(_cholesky_p.bind(x))
 
 
