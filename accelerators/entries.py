@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,10 +14,11 @@ import pybridge as pb
 from benchmarks import measure
 from benchmarks.case import Case
 from benchmarks.suites import SUITES
+from conformance.exports import module_of_tests
+from pybridge.errors import UnsupportedPrimitive
 
-from .agreement import error
-from .folder import CASE, ROW, Entry, Refused, unless_refused
-from .run import OURS, THEIRS
+from .folder import Entry, Refused
+from .run import CASE, OURS, ROW, THEIRS, error
 
 ROOT = Path(__file__).resolve().parent.parent
 PLATFORMS = ("cpu", "cuda")
@@ -35,22 +34,11 @@ _SLOW = frozenset({"medium", "unrolled"})
 
 def cases(wanted: Callable[[str], bool]) -> Iterator[Entry | Refused]:
     """Values, JVPs and VJPs in float64 and complex128; what is right is JAX's result on this CPU."""
-    harness, collection = (
-        _from_tests("harness", ROOT / "tests/derivatives"),
-        _from_tests("cases", ROOT / "tests"),
-    )
+    collection, harness = module_of_tests("cases"), module_of_tests("harness", "derivatives")
     for case in collection.FULL:
         if wanted(case.name):
             with case.context():
-                yield unless_refused(case.name, CASE, partial(_of_case, harness, case))
-
-
-def _from_tests(name: str, folder: Path) -> Any:
-    """The tests' modules import each other by name alone."""
-    for path in (str(ROOT / "tests"), str(folder)):
-        if path not in sys.path:
-            sys.path.append(path)
-    return importlib.import_module(name)
+                yield _unless_refused(case.name, CASE, partial(_of_case, harness, case))
 
 
 def _of_case(harness: Any, case: Any) -> Entry:
@@ -83,7 +71,7 @@ def rows(wanted: Callable[[str], bool]) -> Iterator[Entry | Refused]:
                 for y in jax.tree.leaves(jax.eval_shape(problem.ours, *problem.args))
             )
             if size <= _LARGEST:
-                yield unless_refused(case.name, ROW, partial(_of_row, case, problem))
+                yield _unless_refused(case.name, ROW, partial(_of_row, case, problem))
 
 
 def _of_row(case: Case, problem: Any) -> Entry:
@@ -91,6 +79,13 @@ def _of_row(case: Case, problem: Any) -> Entry:
     sides = {OURS: ours, **_theirs(jax.jit(problem.reference), problem.args)}
     right = _leaves(measure.in_float64(problem.reference, problem.args))
     return Entry(case.name, ROW, sides, problem.args, right, case.tolerance, least=1e-30)
+
+
+def _unless_refused(name: str, kind: str, make: Callable[[], Entry]) -> Entry | Refused:
+    try:
+        return make()
+    except UnsupportedPrimitive as refusal:
+        return Refused(name, kind, str(refusal))
 
 
 def _theirs(f: Callable, args: tuple) -> dict[str, jax.export.Exported]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-
-from pybridge.errors import UnsupportedPrimitive
-
-CASE, ROW = "case", "row"
 
 
 @dataclass(frozen=True)
@@ -81,10 +77,3 @@ def _written(folder: Path, stem: str, entry: Entry) -> dict[str, Any]:
         "arrays": f"{stem}.npz",
         "arguments": len(jax.tree.leaves(entry.args)),
     }
-
-
-def unless_refused(name: str, kind: str, make: Callable[[], Entry]) -> Entry | Refused:
-    try:
-        return make()
-    except UnsupportedPrimitive as error:
-        return Refused(name, kind, str(error))

@@ -7,21 +7,18 @@ import math
 from pathlib import Path
 from typing import Any
 
+from benchmarks.markdown import between, table
 from pybridge.quantities import seconds
 
-from .folder import CASE, ROW
-from .run import AGREES, DIFFERS, FAILS, LIKE_JAX, OURS, THEIRS
+from .run import AGREES, CASE, DIFFERS, FAILS, LIKE_JAX, OURS, ROW, THEIRS
 
-_BEGIN, _END = "<!-- accelerators -->\n", "<!-- end of accelerators -->"
 _HEAD = ("benchmark", "pybridge", "JAX", "times as fast", "errors")
 
 
 def write(page: Path, results: Path) -> None:
     """Puts what was found between the page's marks."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
-    _, _, after = rest.partition(_END)
     found = text(json.loads(results.read_text(encoding="utf-8")))
-    page.write_text(f"{before}{_BEGIN}{found}{_END}{after}", encoding="utf-8")
+    page.write_text(between(page.read_text(encoding="utf-8"), "accelerators", found), encoding="utf-8")
 
 
 def text(found: dict[str, Any]) -> str:
@@ -67,11 +64,9 @@ def _table(rows: list[dict[str, Any]]) -> str:
         return ""
     ratios = [row["seconds"][THEIRS] / row["seconds"][OURS] for row in rows]
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    cells = [_HEAD, ("---",) * len(_HEAD), *map(_cells, rows)]
-    table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
     return (
         f"The median time of a call, gradients that pybridge exported beside `jax.grad`, exported too; "
-        f"{mean:.2f} times as fast in the geometric mean:\n\n{table}\n"
+        f"{mean:.2f} times as fast in the geometric mean:\n\n{table(_HEAD, map(_cells, rows))}"
     )
 
 

@@ -21,11 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-try:
-    from .agreement import error
-except ImportError:  # run as a file, where the rest of the package is not
-    from agreement import error
-
+CASE, ROW = "case", "row"  # kinds of entries
 OURS, THEIRS = "pybridge", "JAX"
 AGREES, LIKE_JAX, DIFFERS, FAILS = "agrees", "like JAX", "differs", "fails"
 """Like JAX: JAX's own export differs or fails there, too, as products of short numbers do, and scatters whose
@@ -94,7 +90,7 @@ class Computation:
         }
         result = {"name": self.name, "kind": self.kind, "errors": errors, "failures": failures}
         result |= {"verdict": self._verdict(errors, failures)}
-        return result | ({"seconds": _medians(sides)} if self.kind == "row" and not failures else {})
+        return result | ({"seconds": _medians(sides)} if self.kind == ROW and not failures else {})
 
     def _verdict(self, errors: dict[str, float], failures: dict[str, str]) -> str:
         if OURS in failures:
@@ -117,6 +113,27 @@ def _tried(f: Callable, *args: Any) -> Any:
         return f(*args)
     except Exception as failure:
         return f"{type(failure).__name__}: {str(failure)[:1000]}"
+
+
+def error(found: list[Any], right: list[np.ndarray], least: float) -> float:
+    """The worst leaf's, relative to its largest number, or to `least` where all are smaller.
+
+    Infinite where shapes differ, or which elements are finite.
+    """
+    if len(found) != len(right):
+        return float("inf")
+    return max((_leaf_error(np.asarray(x), y, least) for x, y in zip(found, right, strict=True)), default=0.0)
+
+
+def _leaf_error(x: np.ndarray, y: np.ndarray, least: float) -> float:
+    wide = np.complex128 if y.dtype.kind == "c" else np.float64
+    x, y = x.astype(wide), y.astype(wide)
+    finite = np.isfinite(y)
+    if x.shape != y.shape or not np.array_equal(np.isfinite(x), finite):
+        return float("inf")
+    x, y = x[finite], y[finite]
+    worst, largest = (np.max(np.abs(z), initial=0.0) for z in (x - y, y))
+    return float(worst / max(largest, least))
 
 
 def _medians(sides: dict[str, Callable]) -> dict[str, float]:

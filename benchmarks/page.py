@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from pybridge.quantities import MISSING, seconds, size
 
 from .choices import LEAST
 from .claims import claims
+from .markdown import between, table
 from .report import Line, environment, failures, figure, limit_lines, lines
 from .results import OLDER_JAX, Measured, Results
 from .settings import FLAG
 from .suites import Suite
 
-_BEGIN, _END = "<!-- benchmarks -->", "<!-- end of benchmarks -->"
 _MARK = {True: "yes", False: "**no**", None: ""}
 _BENCHMARKS = """\
 # Benchmarks
@@ -97,12 +97,12 @@ def page(suite: Suite, results: Results, picture: str) -> str:
     for threads in sorted({row.threads for row in results.rows}):
         parts.append(f"## {_threads(threads)}\n")
         shown = [line for line in lines(results) if line.row.threads == threads]
-        parts.append(_table(_head(results), (_cells(line, results) for line in shown)))
+        parts.append(table(_head(results), (_cells(line, results) for line in shown)))
     by_hand = [
         (line.case.title, *line.cells, _MARK[line.met], line.required_time) for line in limit_lines(results)
     ]
     if by_hand:
-        parts.append("## By hand, one thread\n\n" + _table(_LIMIT_HEAD, by_hand))
+        parts.append("## By hand, one thread\n\n" + table(_LIMIT_HEAD, by_hand))
     why = _SHORTFALLS / f"{suite.page}.md"
     if why.exists():
         parts.append(why.read_text())
@@ -163,12 +163,6 @@ def _error(row: Measured) -> str:
     return ", ".join(f"{error:.1e}" for error in row.errors) + _MORE[row.error_met()]
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = tuple(head)
-    written = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in written) + "\n"
-
-
 def _threads(count: int) -> str:
     return "One thread" if count == 1 else f"{count} threads"
 
@@ -180,7 +174,7 @@ def short_table(results: Results) -> str:
     head = ("benchmark", "against", *(f"times as fast, {_threads(n).lower()}" for n in counts))
     cases = {line.case.name: line.case for line in chosen}
     ratios = {(line.case.name, line.row.threads): line.ratio for line in chosen}
-    return _table(
+    return table(
         head,
         (
             (case.title, f"`{case.rivals[0]}`", *(figure(ratios.get((name, n))) for n in counts))
@@ -191,9 +185,7 @@ def short_table(results: Results) -> str:
 
 def replace_short_table(text: str, results: Results) -> str:
     """The README with this run's table between its marks; without marks it stays as it is."""
-    before, begin, rest = text.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    return f"{before}{begin}\n{short_table(results)}{end}{after}" if begin and end else text
+    return between(text, "benchmarks", short_table(results))
 
 
 def write(suite: Suite, results: Results, root: Path, picture: str) -> Iterator[Path]:

@@ -24,7 +24,7 @@ def measured_exports() -> dict[str, dict[str, str]]:
     """
     good: dict[str, set[str]] = {platform: set() for platform in PLATFORMS}
     refused: dict[str, dict[str, str]] = {}
-    for case in _cases():
+    for case in module_of_tests("cases").CASES:
         wanted = [p for p in PLATFORMS if case.op not in good[p]]
         if not wanted or case.op == "program":
             continue
@@ -42,10 +42,12 @@ def measured_exports() -> dict[str, dict[str, str]]:
     return {op: why for op, why in remaining.items() if why}
 
 
-def _cases() -> list[Any]:
-    """Those of the tests, whose modules import each other by name alone."""
-    sys.path.append(str(ROOT / "tests"))
-    return importlib.import_module("cases").CASES
+def module_of_tests(name: str, folder: str = "") -> Any:
+    """One of tests/, or of a folder there; the tests' modules import each other by name alone."""
+    for path in (str(ROOT / "tests"), str(ROOT / "tests" / folder)):
+        if path not in sys.path:
+            sys.path.append(path)
+    return importlib.import_module(name)
 
 
 def _problem(program: Program, platform: str) -> str | None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from benchmarks.markdown import between, table
+
 from .problem import Problem
 from .results import Derivative, Result
 
-_BEGIN, _END = "<!-- zoo -->\n", "<!-- end of zoo -->"
 _HEAD = ("package", "version", "problem", "works", "value", "gradient", "HVP", "first gradient, both")
 
 
 def write(page: Path, problems: Iterable[Problem], tables: Iterable[dict[str, Result]]) -> None:
     """Puts a table for each version of JAX between the page's marks."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
-    _, _, after = rest.partition(_END)
     problems = tuple(problems)
     written = "\n".join(_section(problems, results) for results in tables)
-    page.write_text(f"{before}{_BEGIN}{written}{_END}{after}", encoding="utf-8")
+    page.write_text(between(page.read_text(encoding="utf-8"), "zoo", written), encoding="utf-8")
 
 
 def _section(problems: tuple[Problem, ...], results: dict[str, Result]) -> str:
@@ -27,13 +26,11 @@ def _section(problems: tuple[Problem, ...], results: dict[str, Result]) -> str:
     working = [problem for problem, result in rows if not result.complaints(problem.absent)]
     packages = {problem.distribution for problem in working}
     where = ", ".join(f"{name} {value}" for name, value in machine.items() if name != "jax")
-    lines = [_HEAD, ["---"] * len(_HEAD), *(_cells(problem, result) for problem, result in rows)]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return (
         f"## JAX {rows[0][1].jax}\n\n"
         f"{len(working)} of {len(rows)} problems work, of {len(packages)} packages. "
         f"Measured with {where}.\n\n"
-        f"{table}\n"
+        f"{table(_HEAD, (_cells(problem, result) for problem, result in rows))}"
     )
 
 

@@ -83,7 +83,6 @@ def _abstract_eval(*avals, program, sizes, **how):
 
 _CHOSEN = 'execute="xla", or a short Program in a loop that XLA compiles'
 
-
 _as_xla = mlir.lower_fun(lambda *args, program, **how: to_jax(program, **how)(*args), multiple_results=True)
 
 

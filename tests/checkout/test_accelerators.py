@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accelerators import entries, folder, page, run
+from accelerators import entries, page, run
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("sin/f64", "cos/f64", "eigh*", "schur*", "gmm*", "durbin-small")
@@ -41,7 +41,7 @@ def test_all_agree_on_this_cpu_and_rows_are_timed(written):
     assert status == 0 and all(entry["verdict"] == run.AGREES for entry in found["entries"]), found
     names = {entry["name"] for entry in found["entries"]}
     assert "sin/f64" in names and "durbin-small" in names
-    rows = [entry for entry in found["entries"] if entry["kind"] == folder.ROW]
+    rows = [entry for entry in found["entries"] if entry["kind"] == run.ROW]
     assert rows and all(min(row["seconds"].values()) > 0 for row in rows)
     assert any(refused["name"].startswith("schur") for refused in found["refused"])
 
@@ -73,5 +73,5 @@ def test_the_page_has_what_was_found(written, tmp_path):
     assert "old" not in text and "| durbin-small | " in text and "cases agree" in text
 
 
-def test_names_choose(monkeypatch):
+def test_names_choose():
     assert [entry.name for entry in entries.cases(lambda name: name == "sin/f64")] == ["sin/f64"]
