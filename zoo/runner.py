@@ -34,10 +34,23 @@ def run(
         sources = _digest(problem)
         old = known.get(problem.name)
         if again or old is None or old.sources != sources:
-            old = replace(_elsewhere(problem, python, limit), jax=jax, sources=sources)
+            old = replace(run_one(problem, python, limit), jax=jax, sources=sources)
             known[problem.name] = old
             _save(file, known)
         yield problem, old
+
+
+def run_one(problem: Problem, python: Path, limit: float, *, timed: bool = True) -> Result:
+    """Runs a problem in a process of its own, which may die or hang: that is then the result's `end`.
+
+    python: the interpreter. limit: seconds for the process. timed: whether later calls are timed, too.
+    """
+    with tempfile.TemporaryDirectory(prefix="pybridge-zoo-") as name:
+        file, said = Path(name) / "result.json", Path(name) / "said"
+        options = () if timed else ("--untimed",)
+        end = _wait([str(python), "-m", "zoo.worker", problem.name, str(file), *options], said, limit)
+        found = read(json.loads(file.read_text())) if file.exists() else Result(problem.name)
+        return replace(found, end=end and end + _last_words(said))
 
 
 def load(file: Path) -> dict[str, Result]:
@@ -51,14 +64,6 @@ def _save(file: Path, known: dict[str, Result]) -> None:
     whole = file.with_suffix(".new")
     whole.write_text(json.dumps([asdict(known[name]) for name in sorted(known)], indent=1) + "\n")
     whole.replace(file)
-
-
-def _elsewhere(problem: Problem, python: Path, limit: float) -> Result:
-    with tempfile.TemporaryDirectory(prefix="pybridge-zoo-") as name:
-        file, said = Path(name) / "result.json", Path(name) / "said"
-        end = _wait([str(python), "-m", "zoo.worker", problem.name, str(file)], said, limit)
-        found = read(json.loads(file.read_text())) if file.exists() else Result(problem.name)
-        return replace(found, end=end and end + _last_words(said))
 
 
 def _wait(command: list[str], said: Path, limit: float) -> str:

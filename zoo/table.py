@@ -13,6 +13,9 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem(
         "diffrax", "recursive_checkpoint", "Lotka-Volterra, RecursiveCheckpointAdjoint", no_hvp=_CHECKPOINTS
     ),
+    Problem(
+        "diffrax", "ensemble", "Lotka-Volterra, four starts, RecursiveCheckpointAdjoint", no_hvp=_CHECKPOINTS
+    ),
     Problem("diffrax", "direct", "Lotka-Volterra, DirectAdjoint"),
     Problem("diffrax", "backsolve", "Lotka-Volterra, BacksolveAdjoint", no_hvp=_BACKSOLVE),
     Problem(
@@ -104,6 +107,20 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("jaxoplanet", "light_curve", "light curve of two planets"),
     Problem("jaxlie", "pose_graph", "ring of 30 poses"),
     Problem("matfree", "log_determinant", "stochastic Lanczos quadrature", no_hvp=_LANCZOS),
+)
+
+# The rows that `make test` runs, too: quick ones, whose packages are the extra `watched` in pyproject.toml.
+WATCHED = (
+    "diffrax.recursive_checkpoint",
+    "diffrax.ensemble",
+    "optimistix.minimise",
+    "lineax.tridiagonal",
+    "equinox.checkpointed_loop",
+    "numpyro.scanned",
+    "blackjax.langevin",
+    "jax_md.thermostat",
+    "dynamiqs.decay",
+    "jaxley.neuron",
 )
 
 

@@ -1,10 +1,12 @@
 """A problem in this process: `python -m zoo.worker NAME FILE` writes what is known so far to FILE, as JSON.
 
+With `--untimed`, results are compared and no call is timed after the first.
 A process that dies or hangs leaves what it had found until then. Tracebacks go to stderr.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import json
 import sys
@@ -51,7 +53,7 @@ def _direction(params: Any) -> Any:
     )
 
 
-def run(problem: Problem, save: Callable[[Result], None]) -> Result:
+def run(problem: Problem, save: Callable[[Result], None], *, timed: bool = True) -> Result:
     result = Result(problem.name, importlib.metadata.version(problem.distribution), jax.__version__)
     save(result)
     pb.trace(lambda x: x * x)(1.0).vjp()  # Julia is started before anything is timed
@@ -66,14 +68,15 @@ def run(problem: Problem, save: Callable[[Result], None]) -> Result:
         args = jax.device_put(args)
         ours = dict(derivatives(pb.bridge(loss), args))
         for name, f in derivatives(loss, args):
-            for known in _measured(f, ours[name], args, problem.tolerance, name in problem.absent):
+            absent = name in problem.absent
+            for known in _measured(f, ours[name], args, problem.tolerance, absent, timed):
                 result = result.with_derivative(name, known)
                 save(result)
     return result
 
 
 def _measured(
-    theirs: Callable, ours: Callable, args: tuple, tolerance: float, absent: bool
+    theirs: Callable, ours: Callable, args: tuple, tolerance: float, absent: bool, timed: bool
 ) -> Iterator[Derivative]:
     """What is known before each step that might not end, and at last. absent: JAX is expected to refuse."""
     yield Derivative(jax_failure=_UNENDED)
@@ -95,15 +98,11 @@ def _measured(
         yield Derivative(failure=_said(failure), jax_first=jax_first)
         return
     wrong = error(got, right)
-    seconds, jax_seconds = _least([lambda: run(*args), lambda: jax_run(*args)])
-    yield Derivative(
-        error=wrong,
-        agrees=wrong <= tolerance,
-        first=first,
-        jax_first=jax_first,
-        seconds=seconds,
-        jax_seconds=jax_seconds,
-    )
+    compared = Derivative(error=wrong, agrees=wrong <= tolerance, first=first, jax_first=jax_first)
+    if timed:
+        seconds, jax_seconds = _least([lambda: run(*args), lambda: jax_run(*args)])
+        compared = replace(compared, seconds=seconds, jax_seconds=jax_seconds)
+    yield compared
 
 
 def _first(f: Callable, args: tuple) -> tuple[Callable, float, Any]:
@@ -163,12 +162,16 @@ def _said(failure: Exception, loud: bool = True) -> str:
 
 
 def main() -> None:
-    name, file = sys.argv[1:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("name")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--untimed", action="store_true")
+    given = parser.parse_args()
 
     def save(result: Result) -> None:
-        Path(file).write_text(json.dumps(asdict(result)))
+        given.file.write_text(json.dumps(asdict(result)))
 
-    result = run(named(name), save)
+    result = run(named(given.name), save, timed=not given.untimed)
     print(json.dumps(asdict(result), indent=1))
 
 

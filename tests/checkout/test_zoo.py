@@ -6,15 +6,17 @@ import ast
 import dataclasses
 import json
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from zoo import page, runner
+from zoo.environments import ENVIRONMENTS
 from zoo.problem import Problem
 from zoo.results import Derivative, Result, read
-from zoo.table import PROBLEMS
+from zoo.table import PROBLEMS, WATCHED, named
 
 ROOT = Path(__file__).resolve().parents[2]
 RIGHT = Derivative(error=1e-12, agrees=True, first=1.0, jax_first=2.0, seconds=1e-3, jax_seconds=2e-3)
@@ -31,8 +33,16 @@ def test_every_row_is_a_function_of_its_module():
 def test_every_package_is_required_in_each_environment():
     for folder in (ROOT / "zoo" / "requirements").iterdir():
         lines = "\n".join(file.read_text() for file in folder.glob("*.txt")).lower().splitlines()
-        named = {line.split("==")[0] for line in lines}
-        assert {p.distribution.lower() for p in PROBLEMS} <= named, folder.name
+        required = {line.split("==")[0] for line in lines}
+        assert {p.distribution.lower() for p in PROBLEMS} <= required, folder.name
+
+
+def test_watched_packages_have_the_same_version_in_the_extra_and_in_the_zoo():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = project["optional-dependencies"]["watched"]
+    newest = ROOT / "zoo" / "requirements" / ENVIRONMENTS[0].requirements / "packages.txt"
+    assert set(pins) <= set(newest.read_text().splitlines())
+    assert {pin.split("==")[0] for pin in pins} == {named(name).distribution for name in WATCHED}
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,30 @@ def recursive_checkpoint():
     return _populations(diffrax.RecursiveCheckpointAdjoint())
 
 
+def ensemble():
+    """The mean square of where four starts are after one unit of time, each with steps of its own."""
+    starts = jnp.array([[10.0, 5.0], [8.0, 4.0], [6.0, 6.0], [3.0, 1.0]])
+
+    def end(start, rates):
+        return diffrax.diffeqsolve(
+            diffrax.ODETerm(_field),
+            diffrax.Tsit5(),
+            t0=0.0,
+            t1=1.0,
+            dt0=0.1,
+            y0=start,
+            args=rates,
+            stepsize_controller=diffrax.PIDController(rtol=1e-4, atol=1e-4),
+            adjoint=diffrax.RecursiveCheckpointAdjoint(),
+            max_steps=64,
+        ).ys
+
+    def loss(rates):
+        return jnp.mean(jax.vmap(end, (0, None))(starts, rates) ** 2)
+
+    return loss, (jax.tree.map(jnp.asarray, _RATES),)
+
+
 def direct():
     return _populations(diffrax.DirectAdjoint())
 
