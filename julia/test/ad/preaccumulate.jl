@@ -18,6 +18,17 @@ operations(p::Program) = sort!([string(JaxprAD.name(e.op)) for e in p.equations]
     @test operations(l) == ["add", "mul", "mul"] && length(l.inputs) == 4
 end
 
+@testset "a difference of multiples of one tangent" begin
+    # The tangent of atan2 is one: here that of the angle by itself.
+    l = linearize(
+        program("(%0: f64[]) { %1: f64[] = sin %0 %2: f64[] = cos %0
+          %3: f64[] = atan2 %1 %2 return %3 }");
+        compact = true)
+    @test operations(optimize(l.linear)) == ["mul"]
+    residuals = run(l.known, [fill(0.3)])[2:end]
+    @test run(l.linear, vcat(residuals, [fill(2.0)]))[1][] ≈ 2
+end
+
 @testset "what is used twice: scalars are multiplied out, arrays are not" begin
     text(t) = "(%0: $t, %1: $t) { %2: $t = exp %0 %3: $t = sin %2 %4: $t = cos %2
       %5: $t = mul %4 %1 return %3 %5 }"

@@ -30,6 +30,8 @@ check_value(reduction("reduce_sum", [0], "i8[]"; x = "i8[3]"), x -> (fill(Int8(4
     Int8[100, 100, 100])
 check_value(reduction("reduce_max", [0], "f32[]"; x = "f32[3]"), x -> (fill(NaN32),),
     Float32[1, NaN, 3])
+check_value(reduction("reduce_min", [0], "f32[]"; x = "f32[3]"), x -> (fill(NaN32),),
+    Float32[1, NaN, 3])
 check_value(reduction("reduce_sum", [0], "f16[]"; x = "f16[4096]"), x -> (fill(Float16(4096)),),
     ones(Float16, 4096))
 check_value(reduction("reduce_sum", [0], "bf16[]"; x = "bf16[1024]"),

@@ -19,6 +19,8 @@ check(counting(3), fill(1.3), fill(0.7); reference = by_trips(3), name = "three 
 check(counting(0), fill(1.3), fill(0.7); reference = by_trips(0), name = "no trip")
 check(counting(8; start = 1, step = 3, op = "le"), fill(1.3), fill(0.7); reference = by_trips(3),
     name = "i = 1, 4, 7 <= 8")
+check(counting(7; start = 1, step = 3, op = "le"), fill(1.3), fill(0.7); reference = by_trips(3),
+    name = "i = 1, 4, 7 <= 7")
 check(counting(7; start = 1, step = 3), fill(1.3), fill(0.7); reference = by_trips(2),
     name = "i = 1, 4 < 7")
 
