@@ -4,7 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-julia test-python test-oldest demo bench bench-polybench bench-choices bench-first zoo docs lint clean
+.PRECIOUS: .venv-3.%/python.stamp .venv-3.%/bin/python
+.PHONY: help setup test test-all test-quick test-julia test-python test-oldest demo bench bench-polybench bench-choices bench-first zoo docs lint clean
 
 BIN := .venv/bin
 # The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
@@ -25,7 +26,7 @@ JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.txt' -o -name '*.toml' | grep -v Manifest)
 
 help:
-	@echo "make setup | test | demo | bench | bench-polybench | bench-choices | bench-first | zoo | docs | lint | clean"
+	@echo "make setup | test | test-quick FILES=... | test-all | demo | bench | bench-polybench | bench-choices | bench-first | zoo | docs | lint | clean"
 
 setup: .venv/image.stamp
 
@@ -48,8 +49,8 @@ endef
 
 # enzyme-ad has wheels for some platforms only, and pybridge works without it.
 .venv/python.stamp: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,enzyme-jax]' \
-		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,watched,enzyme-jax]' \
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,watched]'
 	touch $@
 
 .venv-oldest/python.stamp: pyproject.toml tests/oldest.txt | .venv-oldest/bin/python
@@ -76,12 +77,37 @@ endef
 	touch $@
 
 # The runs share what Julia compiles for the first, which does not depend on Python's version or on JAX's.
-test: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
-test: lint
-	rm -rf $(PYBRIDGE_CACHE)
-	+$(MAKE) --jobs=3 --output-sync=target test-julia .venv/image.stamp .venv/browser.stamp $(OLDEST_VENV)
-	+$(MAKE) test-python
-	+$(MAKE) test-oldest
+test test-all: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
+test test-all: export PYBRIDGE_TEST_TIMES := $(CURDIR)/.venv/test-times
+test: .venv/python.stamp
+	rm -rf $(PYBRIDGE_CACHE) $(PYBRIDGE_TEST_TIMES)
+	+.ci/part "lint" $(MAKE) lint
+	+.ci/part "Julia's tests, image, oldest packages" \
+		$(MAKE) --jobs=3 --output-sync=target test-julia .venv/image.stamp .venv/browser.stamp $(OLDEST_VENV)
+	+.ci/part "newest Python" $(MAKE) test-python
+	+.ci/part "oldest Python" $(MAKE) test-oldest
+	$(BIN)/python -m tests.times $(PYBRIDGE_TEST_TIMES)
+
+# Every combination of parameters, on each Python there is; then the planted faults and the whole zoo. Hours.
+test-all: export PYBRIDGE_TESTS := full
+test-all: test
+	+for release in 3.13 3.12 3.11; do \
+		python="$$(.ci/pythons $$release)"; \
+		if [ -n "$$python" ] && [ "$$python" != "$(PYTHON)" ]; then $(MAKE) test-on-$$release; fi; done
+	$(BIN)/python -m tests.planted
+	+$(MAKE) zoo
+
+test-on-%: .venv/image.stamp .venv-%/python.stamp
+	.venv-$*/bin/python -m pytest -n $(JOBS) --dist worksteal
+
+.venv-3.%/python.stamp: pyproject.toml
+	$(call make_venv,$$(.ci/pythons 3.$*),.venv-3.$*)
+	.venv-3.$*/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+# What FILES, or the files that differ from the last commit, are likeliest to break.
+test-quick: .venv/julia.stamp
+	$(BIN)/python -m tests.quick $(FILES)
 
 test-julia: .venv/julia.stamp
 	julia="$$($(BIN)/python -c 'from pybridge.runtime.julia import find, processor; julia = find().require(); \
@@ -132,4 +158,4 @@ lint: .venv/python.stamp
 	$(BIN)/mypy pybridge
 
 clean:
-	rm -rf .venv .venv-oldest .venv-zoo-* site dist build demo-output .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-oldest .venv-3.* .venv-zoo-* site dist build demo-output .pytest_cache .ruff_cache .mypy_cache

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jax
 import pytest
+from times import recording
 
 from pybridge import cache
 
@@ -22,6 +23,7 @@ _EVERY = 20  # tests between two looks
 
 def pytest_configure(config: pytest.Config) -> None:
     """A cache of this run's own, which the processes that share the work share too, and a silent stderr."""
+    recording.register(config)
     os.environ.setdefault("PYBRIDGE_PROGRESS", "off")  # how long things take depends on the machine
     if cache.SETTING in os.environ:  # the user's choice, or that of the process that started this one
         return

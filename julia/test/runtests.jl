@@ -2,6 +2,7 @@
 # other process has begun of several that share an empty folder (`--share FOLDER`).
 
 push!(LOAD_PATH, joinpath(@__DIR__, ".."))
+include("support/times.jl")
 include("support/harness.jl")
 
 """
@@ -56,7 +57,7 @@ end
 @testset "JaxprAD" begin
     for file in chosen(ARGS)
         @testset "$file" begin
-            include_apart(file)
+            recorded(() -> include_apart(file), get(ENV, "PYBRIDGE_TEST_TIMES", ""), file)
         end
     end
 end

@@ -27,7 +27,7 @@ end
 
 "The Program's kernel in memory; with `JAXPRAD_TEST_FILES=yes` from a file, where there can be one."
 function native_kernel(p::Program)
-    get(ENV, "JAXPRAD_TEST_FILES", "no") == "yes" || return JaxprAD.compile(p)
+    get(ENV, "JAXPRAD_TEST_FILES", "no") == "yes" || return counted(() -> JaxprAD.compile(p))
     try
         first(file_kernel(p))
     catch e
@@ -75,7 +75,8 @@ end
 
 Whether the compiled Program's code, and that of all functions it calls, calls nothing but these,
 LLVM's intrinsics and addresses."""
-function heap_free(p::Program)
+heap_free(p::Program) = counted(() -> holds_no_call(p))
+function holds_no_call(p::Program)
     definitions, _ = JaxprAD.kernel_code(p)
     names = Symbol[]
     for d in definitions

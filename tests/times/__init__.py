@@ -1,0 +1,1 @@
+"""Where the time of `make test` goes: recorded while tests run, printed by `python -m tests.times`."""
