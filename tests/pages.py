@@ -5,12 +5,13 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import subprocess
 import sys
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
 import processes
+from covering import FULL
 from markdown_it import MarkdownIt
 
 from pybridge.runtime import julia
@@ -22,6 +23,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _FILE = re.compile(r"(?:# |// |/\* )([\w./]+\.(?:py|jl|c))(?: \*/)?\n")
 _OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _END = "\x1e"
+# Most pages show values, and XLA compiles those in half the time; some show how results were rounded.
+_QUICK = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
+_OF_ROUNDING = {"disagreements.md"}
 
 
 @dataclass(frozen=True)
@@ -106,10 +110,11 @@ def run(page: Path, folder: Path, have: frozenset[str] = frozenset()) -> None:
         if block.file and not block.idle:
             (folder / block.file).write_text(block.text)
     steps = steps_of(blocks)
+    variables = {} if FULL or page.name in _OF_ROUNDING else _QUICK
     for language in dict.fromkeys(["python", *(step.block.language for step in steps)]):
         chosen = [step for step in steps if step.block.language == language]
         if chosen:
-            printed = _RUN[language]([step.block for step in chosen], folder)
+            printed = _RUN[language]([step.block for step in chosen], folder, variables)
             for step, output in zip(chosen, printed, strict=True):
                 _compare(page, step, output)
 
@@ -131,7 +136,7 @@ def _scripts(blocks: list[Block], folder: Path, extension: str) -> list[str]:
     return names
 
 
-def _python(blocks: list[Block], folder: Path) -> list[str]:
+def _python(blocks: list[Block], folder: Path, variables: dict[str, str]) -> list[str]:
     names = _scripts(blocks, folder, "py")
     code = f"""
         import sys
@@ -141,26 +146,29 @@ def _python(blocks: list[Block], folder: Path) -> list[str]:
                 exec(compile(file.read(), name, "exec"), globals())
             print({_END!r}, end="", flush=True)
     """
-    return _outputs([sys.executable, "-c", textwrap.dedent(code)], folder)
+    return _printed(processes.start_imported(code, folder=folder, **variables))
 
 
-def _julia(blocks: list[Block], folder: Path) -> list[str]:
+def _julia(blocks: list[Block], folder: Path, variables: dict[str, str]) -> list[str]:
     names = _scripts(blocks, folder, "jl")
     found = image.with_image(julia.find().require(), source.jaxprad())
     code = "".join(f'include(joinpath(pwd(), "{name}")); print("\\x1e");' for name in names)
     command = [str(found.executable), "--sysimage", str(found.image), "--startup-file=no", "-e", code]
-    return _outputs(command, folder, JULIA_LOAD_PATH=f"{ROOT / 'julia'}{os.pathsep}")
+    return _outputs(command, folder, JULIA_LOAD_PATH=f"{ROOT / 'julia'}{os.pathsep}", **variables)
 
 
-def _shell(blocks: list[Block], folder: Path) -> list[str]:
+def _shell(blocks: list[Block], folder: Path, variables: dict[str, str]) -> list[str]:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     bash = ["bash", "-euo", "pipefail", "-c"]
-    return [_outputs([*bash, b.text], folder, PATH=path, COLUMNS="110")[0] for b in blocks]
+    return [_outputs([*bash, b.text], folder, PATH=path, COLUMNS="110", **variables)[0] for b in blocks]
 
 
 def _outputs(command: list[str], folder: Path, **variables: str) -> list[str]:
-    printed = processes.fine(processes.start_command(command, folder, **variables))
-    return printed.removesuffix(_END).split(_END)
+    return _printed(processes.start_command(command, folder, **variables))
+
+
+def _printed(process: subprocess.Popen[str] | processes.Forked) -> list[str]:
+    return processes.fine(process).removesuffix(_END).split(_END)
 
 
 _RUN = {"python": _python, "sh": _shell, "julia": _julia}

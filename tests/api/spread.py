@@ -1,6 +1,7 @@
 """A user's script whose functions, its own and bridged, are computed in worker processes.
 
-`python spread.py spawn|joblib|dask` compares what the workers give with what this process gives.
+`python spread.py WAY...`, each spawn, joblib or dask, compares what the workers give with what this process
+gives.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,19 +54,26 @@ def refusal(x):
     return pb.bridge(cube, static_argnums=1)(x)
 
 
-def jobs(by_value: bool) -> list[tuple]:
-    x = np.linspace(0.1, 1.0, 4, dtype=np.float32)
+X = np.linspace(0.1, 1.0, 4, dtype=np.float32)
+
+
+def anonymous() -> tuple:
+    """What only cloudpickle sends, by value, with what it closes over."""
+    x = X
+    return gradient, pb.bridge(lambda y: x * y**2), x
+
+
+def jobs() -> list[tuple]:
+    x = X
     double = pb.julia_function(
         "double", source="double(x) = 2 .* x; back((x,), ct) = (2 .* ct,)", result=same_shape, vjp="back"
     )
-    anonymous = [(gradient, pb.bridge(lambda y: x * y**2), x)] if by_value else []
     return [
         (gradient, functools.partial(tower, n=2), x),
         (gradient, Model(np.float32(3)).loss, x),
         (gradient, pb.bridge(cube), x),
         (gradient, double, x),
         (pulled, pb.trace(cube)(x).vjp(), x, x),
-        *anonymous,
     ]
 
 
@@ -95,12 +104,18 @@ def by_dask(jobs: Sequence[tuple]) -> list[Any]:
 WAYS = {"spawn": by_spawning, "joblib": by_joblib, "dask": by_dask}
 
 
-def main(way: str) -> None:
-    work = jobs(by_value=way != "spawn")
-    for (f, *args), found in zip(work, WAYS[way](work), strict=True):
-        np.testing.assert_allclose(found, f(*args), rtol=1e-6, err_msg=repr(args[0]))
-    print(f"{way}: fine")
+def main(ways: Sequence[str]) -> None:
+    work = [*jobs(), anonymous()]
+    expected = [f(*args) for f, *args in work]
+    for way in ways:
+        sent = work[: -1 if way == "spawn" else None]
+        try:
+            for (_, *args), found, wanted in zip(sent, WAYS[way](sent), expected, strict=False):
+                np.testing.assert_allclose(found, wanted, rtol=1e-6, err_msg=repr(args[0]))
+            print(f"{way}: fine")
+        except Exception:
+            print(traceback.format_exc())
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from casekit import computed
 from exports import custom_calls, elsewhere
 from jax import export as jax_export
 from jax import lax
@@ -82,8 +83,8 @@ def test_derivatives_in_stablehlo_alone(name):
     exported = pb.export(jax.value_and_grad(pb.bridge(f), every))(*args)
     assert exported.platforms == ("cpu", "cuda", "tpu")
     assert not custom_calls(exported)
-    expected = jax.value_and_grad(f, every)(*args)
-    for found, y in zip(jax.tree.leaves(exported.call(*args)), jax.tree.leaves(expected), strict=True):
+    results = computed([exported.call, jax.value_and_grad(f, every)], [args, args])
+    for found, y in zip(*map(jax.tree.leaves, results), strict=True):
         np.testing.assert_allclose(found, y, rtol=1e-9, atol=1e-9 * np.abs(y).max())
 
 
@@ -124,7 +125,7 @@ def test_symbolic_sizes(name):
     exported = pb.export(jax.value_and_grad(pb.bridge(f)))(spec)
     for size in (2, 5):
         x = A[:size, :size] if "," in shape else A[0, :size]
-        found, expected = exported.call(x), jax.value_and_grad(f)(x)
+        found, expected = computed([exported.call, jax.value_and_grad(f)], [(x,), (x,)])
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
@@ -151,6 +152,12 @@ def test_a_program_exports_its_factorisations():
     ones = np.float64(1)
     found, expected = exported.call(np.float64(0.7), X, Y, ones), jax.grad(gaussian_process)(0.7, X, Y)
     np.testing.assert_allclose(found[0], expected, rtol=1e-9)
+
+
+def test_every_engine_exports_without_a_library():
+    exported = pb.export(gaussian_process, engine="jax")(0.7, X, Y)
+    assert not custom_calls(exported)
+    np.testing.assert_allclose(exported.call(0.7, X, Y), gaussian_process(0.7, X, Y), rtol=1e-9)
 
 
 def test_what_does_not_exist_is_refused():

@@ -110,7 +110,7 @@ NAMED = {  # what leads to them is their name
 }
 OTHERS = {
     "function": bridged_wave,
-    "a second one": own(decorated.__wrapped__, execute="xla"),
+    "a second one": own(decorated.__wrapped__, while_bound=3),
     "JAX's function": own(jnp.sin),
     "JAX's function, not jitted": own(jax.nn.relu),
     "partial": own(functools.partial(wave, a=3.0)),
@@ -329,9 +329,18 @@ def test_errors_keep_what_they_say():
 # Other processes
 
 
-@pytest.mark.parametrize("way", ["spawn", "joblib", "dask"])
-def test_worker_processes_compute_the_same(way):
-    assert processes.run_file(Path(__file__).with_name("spread.py"), way) == f"{way}: fine\n"
+WAYS = ["spawn", "joblib", "dask"]
+
+
+@pytest.fixture(scope="module")
+def spread():
+    """What one process says of each way that it spreads the same work."""
+    return processes.run_file(Path(__file__).with_name("spread.py"), *WAYS)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_worker_processes_compute_the_same(spread, way):
+    assert f"{way}: fine" in spread.splitlines(), spread
 
 
 def test_a_forked_child_is_refused_by_name():

@@ -9,11 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from covering import FULL
 
 from accelerators import entries, page, run
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("sin/f64", "cos/f64", "eigh*", "schur*", "gmm*", "durbin-small")
+# A row to be timed, values of which more than one is right, and what is refused.
+NAMES = ("sin/f64", "cos/f64", "schur/f64", "durbin-small")
+NAMES += ("eigh*", "schur*", "gmm*") if FULL else ("eigh/f64", "eigh_batch/c128")
+SMALL = {"sin/f64", "cos/f64", "durbin-small"}
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +52,9 @@ def test_all_agree_on_this_cpu_and_rows_are_timed(written):
 
 def test_what_differs_is_a_failure_of_its_entry_alone(written):
     target, _ = written
-    listed = json.loads((target / "entries.json").read_text())["entries"]
+    text = json.loads((target / "entries.json").read_text())
+    listed = [entry for entry in text["entries"] if entry["name"] in SMALL]
+    (target / "entries.json").write_text(json.dumps(text | {"entries": listed}))
     files = {entry["name"]: target / entry["files"][run.OURS] for entry in listed}
     files["sin/f64"].write_bytes(files["cos/f64"].read_bytes())
     files["durbin-small"].write_bytes(b"nothing")

@@ -67,16 +67,22 @@ assert not loaded, loaded
 
 
 def test_each_module_can_be_the_first_to_be_imported():
-    """None uses a part of JAX, or of pybridge, that another one happens to have imported."""
+    """None uses a part of JAX, or of pybridge, that another one happens to have imported.
+
+    Importing a module imports its package first: one that its package has imported by then was tried with it.
+    """
     code = """
 import importlib, os, pathlib, sys
 import jax
 
-failed = []
+failed, imported = [], {}
 for file in sorted(pathlib.Path(sys.argv[1], "pybridge").rglob("*.py")):
     name = ".".join(file.relative_to(sys.argv[1]).with_suffix("").parts).removesuffix(".__init__")
     if "_jaxprad" in name or file.name == "__main__.py":
         continue
+    if name in imported.get(name.rpartition(".")[0], ()):
+        continue
+    ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
         try:
@@ -84,7 +90,12 @@ for file in sorted(pathlib.Path(sys.argv[1], "pybridge").rglob("*.py")):
         except Exception as e:
             print(f"{name}: {e!r}", flush=True)
             os._exit(1)
+        with open(theirs, "w") as loaded:
+            print(*(each for each in sys.modules if each.startswith("pybridge")), file=loaded)
         os._exit(0)
+    os.close(theirs)
+    with open(ours) as loaded:
+        imported[name] = loaded.read().split()
     failed += [name] if os.waitpid(child, 0)[1] else []
 sys.exit(bool(failed))
 """

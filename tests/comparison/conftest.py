@@ -5,6 +5,7 @@ import textwrap
 
 import pytest
 import wrong_engines
+from unoptimised import unoptimised  # noqa: F401
 
 from pybridge.engines import ENGINES
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import seeded_faults
 from cases import DIFFERENTIABLE
+from covering import FULL
 from seeded_faults import FAULTS, Fault
 
 import pybridge as pb
@@ -117,7 +118,7 @@ HEALTHY = [
     case
     for case in DIFFERENTIABLE
     if case.name.endswith(("/f32", "/f64")) and case.name.split("/")[0] not in NOT_FINITE
-][::12]
+][:: 12 if FULL else 24]
 
 
 @pytest.mark.parametrize("case", HEALTHY, ids=str)

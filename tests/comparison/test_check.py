@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import DIFFERENTIABLE
+from covering import FULL
 
 import pybridge as pb
 
@@ -172,7 +173,7 @@ HEALTHY = [
     and case.reverse
     and "custom" not in case.name
     and "stop_grad" not in case.name
-][::4]
+][:: 4 if FULL else 8]
 
 
 @pytest.mark.parametrize("case", HEALTHY, ids=str)

@@ -1,12 +1,13 @@
 """The harness: what a bridged function is and does, held against JAX itself, for the cases of one batch.
 
 The reference is the case's function under JAX's own transformations; the function under test is
-`pb.bridge(f)`, whose derivatives Julia makes, and the derivative Programs run by Julia's evaluator. What is
-compiled by XLA is compiled for all cases of a batch together.
+`pb.bridge(f)`, whose derivatives Julia makes, and the derivative Programs run by Julia's evaluator. XLA
+compiles both, for all cases of a batch, as one program: what is the same on both sides is compiled once.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +20,14 @@ from agreement import assert_agree
 from casekit import Case, computed, direction
 from cases import CASES, family
 from cases_control import scaled_sine
+from covering import FULL, covering
 
 import pybridge as pb
 from pybridge.runtime import evaluation, transforms
+
+# Each primitive has each of these for one of its cases, and each case has one of them: all have all where
+# everything is tested. Every case has its value, JVP and VJP.
+SOMETIMES = ("vmap", "linearize", "vmap of jvp", "jvp of jvp", "hvp", "vmap of vjp")
 
 NARROW: list[Case] = [c for c in CASES if c.active and c.dtype in ("f32", "c64", "f16", "bf16")]
 
@@ -57,11 +63,33 @@ def exact_dtype(x: Any) -> bool:
     return not jnp.issubdtype(jnp.result_type(x), jnp.inexact)
 
 
+def whole(case: Case) -> bool:
+    """Whether every transformation is tried; complex cases are spared those that know no dtypes."""
+    return not case.dtype.startswith("c")
+
+
+def forward(case: Case) -> bool:
+    """Whether it has forward mode, which there is none of through custom_vjp."""
+    return case.op != "custom_vjp"
+
+
+def possible(case: Case, what: str) -> bool:
+    """Whether the case has this one of SOMETIMES."""
+    if what == "vmap" or not case.active:
+        return what == "vmap" and case.batched
+    if what == "hvp":
+        return case.reverse and case.second
+    if what == "jvp of jvp":  # where there is no HVP
+        return forward(case) and case.second and not case.reverse
+    has_mode = case.reverse if what == "vmap of vjp" else forward(case)
+    return whole(case) and has_mode and (case.batched or what == "linearize")
+
+
 @dataclass(frozen=True)
 class Setup:
     """A case at its inputs: directions of the active ones, and cotangents of the inexact results.
 
-    forward: forward mode exists (not through custom_vjp). reverse: JAX has reverse mode.
+    chosen: those of SOMETIMES that are computed.
     """
 
     case: Case
@@ -69,23 +97,26 @@ class Setup:
     second: tuple[np.ndarray, ...]
     tangents: tuple[np.ndarray, ...]
     cotangents: tuple[np.ndarray, ...]
+    chosen: frozenset[str]
 
     @classmethod
-    def of(cls, case: Case) -> Setup:
+    def of(cls, case: Case, chosen: Iterable[str] | None = None) -> Setup:
         inputs = case.inputs()
         results = jax.tree.leaves(jax.eval_shape(case.f, *inputs))
         rng = case.rng("cotangent")
         cotangents = tuple(direction(rng, np.zeros(y.shape, y.dtype)) for y in results if not exact_dtype(y))
-        return cls(case, inputs, case.inputs("second"), case.tangents(), cotangents)
+        if chosen is None:
+            chosen = [what for what in SOMETIMES if possible(case, what)]
+        second = case.inputs("second")
+        return cls(case, inputs, second, case.tangents(), cotangents, frozenset(chosen))
 
     @property
     def whole(self) -> bool:
-        """Whether every transformation is tried; complex cases are spared those that know no dtypes."""
-        return not self.case.dtype.startswith("c")
+        return whole(self.case)
 
     @property
     def forward(self) -> bool:
-        return self.case.op != "custom_vjp"
+        return forward(self.case)
 
     def restricted(self, f: Callable) -> Callable:
         """f as a function of the active inputs alone; its inexact results, and the others."""
@@ -109,8 +140,9 @@ class Setup:
         smooth = self.restricted(f)
 
         def compute(inputs, second, tangents, cotangents):
-            stacked = [jnp.stack(pair) for pair in zip(inputs, second, strict=True)]
-            found = {"value": f(*inputs)} | ({"vmap": jax.vmap(f)(*stacked)} if self.case.batched else {})
+            found = {"value": f(*inputs)}
+            if "vmap" in self.chosen:
+                found["vmap"] = jax.vmap(f)(*(jnp.stack(pair) for pair in zip(inputs, second, strict=True)))
             if self.case.active:
                 x = tuple(inputs[i] for i in self.case.active)
                 found |= _derivatives(self, smooth, x, tangents, cotangents)
@@ -158,64 +190,108 @@ def _derivatives(setup: Setup, f: Callable, x, tangents, cotangents) -> dict[str
     found = {}
     if setup.forward:
         found["jvp"] = push(*x)
-        if not setup.case.reverse and setup.case.second:
-            found["jvp of jvp"] = jax.jvp(push, x, tangents)[1]
-        if setup.whole:
-            found["linearize"] = jax.linearize(values, *x)[1](*tangents)
-        if setup.whole and setup.case.batched:
-            found["vmap of jvp"] = jax.vmap(lambda *t: jax.jvp(values, x, t)[1])(*_doubled(tangents))
     if setup.case.reverse:
         found["vjp"] = pull(*x)
-        if setup.case.second:
-            found["hvp"] = jax.jvp(pull, x, tangents)[1]
-        if setup.whole and setup.case.batched:
-            found["vmap of vjp"] = jax.vmap(lambda *ct: jax.vjp(values, *x)[1](ct))(*_doubled(cotangents))
-    return found
+    more = {
+        "linearize": lambda: jax.linearize(values, *x)[1](*tangents),
+        "vmap of jvp": lambda: jax.vmap(lambda *t: jax.jvp(values, x, t)[1])(*_doubled(tangents)),
+        "jvp of jvp": lambda: jax.jvp(push, x, tangents)[1],
+        "hvp": lambda: jax.jvp(pull, x, tangents)[1],
+        "vmap of vjp": lambda: jax.vmap(lambda *ct: jax.vjp(values, *x)[1](ct))(*_doubled(cotangents)),
+    }
+    return found | {name: compute() for name, compute in more.items() if name in setup.chosen}
 
 
 def _doubled(arrays) -> list:
     return [jnp.stack([a, -2 * a]) for a in arrays]
 
 
-def check(cases: Sequence[Case]) -> None:
-    """Everything, for the cases of one batch; in eager mode and in Julia's evaluator too."""
+def compared(
+    setups: Sequence[Setup], bridged: Iterable[Callable], what: Callable[[Setup, Callable], Callable]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """`what` of each bridged function, and of the reference."""
+    fs = [*bridged, *(reference(setup.case) for setup in setups)]
+    results = measured([*setups, *setups], fs, what)
+    return results[: len(setups)], results[len(setups) :]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A bridged case, what it has been found to compute, and what JAX does."""
+
+    setup: Setup
+    bridged: Callable
+    found: dict[str, Any]
+    expected: dict[str, Any]
+
+
+@functools.lru_cache(maxsize=4)
+def _outcomes(cases: tuple[Case, ...], execute: str, orders: int) -> dict[str, Outcome]:
+    """That of each case, by its name; of first order, or everything."""
     with cases[0].context():
-        setups = [Setup.of(case) for case in cases]
-        bridged = {case.name: pb.bridge(case.f, execute="xla") for case in cases}
-        expected = measured(setups, map(reference, cases), Setup.everything)
-        found = measured(setups, bridged.values(), Setup.everything)
-
-        def check_one(setup: Setup, found: dict[str, Any], expected: dict[str, Any]) -> None:
-            before = [x.tobytes() for x in setup.inputs]
-            _compare(setup, found, expected)
-            _check_eager(setup, bridged[setup.case.name], expected)
-            if setup.whole:
-                _check_in_julia(setup, expected)
-            assert [x.tobytes() for x in setup.inputs] == before, f"{setup.case}: an input was changed"
-
-        each(check_one, setups, found, expected)
+        what = Setup.everything if orders == 2 else Setup.first_order
+        chosen = _chosen(cases) if orders == 2 else {}
+        setups = [Setup.of(case, chosen.get(case.name)) for case in cases]
+        bridged = [pb.bridge(case.f, execute=execute) for case in cases]
+        parts = zip(setups, bridged, *compared(setups, bridged, what), strict=True)
+        return {setup.case.name: Outcome(setup, *rest) for setup, *rest in parts}
 
 
-def _compare(setup: Setup, found: dict[str, Any], expected: dict[str, Any]) -> None:
-    for name, y in expected.items():
-        assert_agree(found[name], y, f"{setup.case}: {name}")
+def _chosen(cases: Sequence[Case]) -> dict[str, list[str]]:
+    """Which of SOMETIMES each case has."""
+    chosen: dict[str, list[str]] = {case.name: [] for case in cases}
+    for op in {case.op for case in cases}:
+        for case, what in covering([c for c in cases if c.op == op], SOMETIMES, possible, least=1):
+            chosen[case.name].append(what)
+    return chosen
 
 
-def each(check_one: Callable[..., None], setups: Sequence[Setup], *results: Sequence) -> None:
+def check(cases: Sequence[Case], together: tuple[Case, ...] = ()) -> None:
+    """Everything, for the cases of one batch; in Julia's evaluator too, and in eager mode.
+
+    together: the cases that are compiled with them, themselves included. One of these is run in eager mode,
+    and of each batch every other case by the evaluator; where everything is tested, all.
+    """
+    together = together or tuple(cases)
+    outcomes = _outcomes(together, "xla", 2)
+    # One that is differentiated, where there is one: `max` takes the first.
+    eager = together if FULL else [max(together, key=lambda case: possible(case, "vmap of vjp"))]
+    evaluated = cases if FULL else cases[::2]
+
+    def check_one(outcome: Outcome) -> None:
+        setup = outcome.setup
+        before = [x.tobytes() for x in setup.inputs]
+        _compare(outcome)
+        if setup.case in eager:
+            _check_eager(setup, outcome.bridged, outcome.expected)
+        if setup.whole:
+            _check_in_julia(setup, outcome.expected, evaluated=setup.case in evaluated)
+        assert [x.tobytes() for x in setup.inputs] == before, f"{setup.case}: an input was changed"
+
+    with cases[0].context():
+        each(check_one, [outcomes[case.name] for case in cases])
+
+
+def _compare(outcome: Outcome) -> None:
+    for name, y in outcome.expected.items():
+        assert_agree(outcome.found[name], y, f"{outcome.setup.case}: {name}")
+
+
+def each(check_one: Callable[[Outcome], None], outcomes: Sequence[Outcome]) -> None:
     """Every case; the failures are reported together."""
     failures = []
-    for setup, *found in zip(setups, *results, strict=True):
+    for outcome in outcomes:
         try:
-            check_one(setup, *found)
+            check_one(outcome)
         except Exception as e:
-            e.add_note(f"in the case {setup.case}")
+            e.add_note(f"in the case {outcome.setup.case}")
             failures.append(e)
     if failures:
-        raise ExceptionGroup(f"{len(failures)} of {len(setups)} cases", failures)
+        raise ExceptionGroup(f"{len(failures)} of {len(outcomes)} cases", failures)
 
 
 def _check_eager(setup: Setup, bridged: Callable, expected: dict[str, Any]) -> None:
-    args = [jnp.asarray(x) for x in setup.inputs]
+    args = [jax.device_put(x) for x in setup.inputs]
     first, again = bridged(*args), bridged(*args)
     assert jax.tree.structure(first) == jax.tree.structure(jax.eval_shape(setup.case.f, *args))
     assert_agree(first, expected["value"], f"{setup.case}: value, eager")
@@ -226,12 +302,19 @@ def _check_eager(setup: Setup, bridged: Callable, expected: dict[str, Any]) -> N
         assert_agree(pulled, expected["vjp"], f"{setup.case}: vjp, eager")
 
 
-def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
+def _check_in_julia(setup: Setup, expected: dict[str, Any], evaluated: bool) -> None:
+    """What Julia makes of the Program has its types; evaluated: and the right values."""
     case, args = setup.case, setup.inputs
-    program = pb.trace(case.f)(*map(jnp.asarray, args))
-    first, again = program.call(*args), program.call(*args)
-    assert_agree(first, expected["value"], f"{case}: value, in Julia")
-    assert _bits(first) == _bits(again), f"{case}: a second call in Julia gives another result"
+    program = pb.trace(case.f)(*args)
+
+    def agrees(results: Callable[[], Any], of: str, name: str) -> None:
+        if evaluated:
+            assert_agree(results(), expected[of], f"{case}: {name}, in Julia")
+
+    if evaluated:
+        first, again = program.call(*args), program.call(*args)
+        assert_agree(first, expected["value"], f"{case}: value, in Julia")
+        assert _bits(first) == _bits(again), f"{case}: a second call in Julia gives another result"
     if not case.active:
         return
     lin = program.linearize(active=case.active)
@@ -239,31 +322,22 @@ def _check_in_julia(setup: Setup, expected: dict[str, Any]) -> None:
         transforms.normalize(derived)
     if setup.forward:
         jvp = program.jvp(active=case.active)
-        tangents = evaluation.evaluate(jvp, *args, *setup.tangents)[len(program.outputs) :]
-        assert_agree(tangents, expected["jvp"], f"{case}: jvp, in Julia")
+        known = len(program.outputs)
+        agrees(lambda: evaluation.evaluate(jvp, *args, *setup.tangents)[known:], "jvp", "jvp")
         transforms.normalize(jvp.optimize())
     if case.reverse:
         vjp = program.vjp(active=case.active)
-        results = evaluation.evaluate(vjp, *args, *setup.cotangents)
-        assert_agree(results, expected["vjp"], f"{case}: vjp, in Julia")
         shorter = vjp.optimize()
         assert shorter.equation_count() <= vjp.equation_count()
-        assert_agree(
-            evaluation.evaluate(shorter, *args, *setup.cotangents),
-            expected["vjp"],
-            f"{case}: optimised vjp, in Julia",
-        )
-        transforms.normalize(vjp)
-        transforms.normalize(shorter)
+        for name, derived in {"vjp": vjp, "optimised vjp": shorter}.items():
+            agrees(lambda p=derived: evaluation.evaluate(p, *args, *setup.cotangents), "vjp", name)
+            transforms.normalize(derived)
 
 
-def check_first_order(cases: Sequence[Case], execute: str = "xla") -> None:
+def check_first_order(cases: Sequence[Case], together: tuple[Case, ...], execute: str = "xla") -> None:
     """Value, JVP and VJP under jit, in the cases' own dtypes."""
-    with cases[0].context():
-        setups = [Setup.of(case) for case in cases]
-        expected = measured(setups, map(reference, cases), Setup.first_order)
-        bridged = [pb.bridge(case.f, execute=execute) for case in cases]
-        each(_compare, setups, measured(setups, bridged, Setup.first_order), expected)
+    outcomes = _outcomes(together, execute, 1)
+    each(_compare, [outcomes[case.name] for case in cases])
 
 
 def _bits(tree: Any) -> list[bytes]:

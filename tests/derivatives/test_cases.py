@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import pytest
 from casekit import batches
 from cases import CASES, FULL, by_op
 from harness import NARROW, check, check_first_order, refuses_forward_mode
+from neighbours import neighbours
+from unoptimised import unoptimised  # noqa: F401
 
 import pybridge as pb
 from pybridge.ir.parser import parse_all
@@ -21,28 +22,35 @@ def compiled_code_is_dropped():
     jax.clear_caches()
 
 
-@pytest.mark.parametrize("cases", **batches(FULL))
+_IN_FLOAT64 = batches(FULL)
+_COMPILED_IN_FLOAT64 = neighbours(_IN_FLOAT64["argvalues"], most=8)
+
+
+@pytest.mark.parametrize("cases", **_IN_FLOAT64)
 def test_in_float64(cases):
-    check(cases)
+    check(cases, _COMPILED_IN_FLOAT64[cases[0].name])
 
 
 # One of float32, complex64, float16 and bfloat16 each where an elementwise primitive has them; of the others
 # the first.
 _SUBSET = {(case.op, case.dtype): case for case in reversed(NARROW)}
+_NARROWER = batches(list(reversed(_SUBSET.values())))
+_COMPILED_NARROWER = neighbours(_NARROWER["argvalues"])
 
 
-@pytest.mark.parametrize("cases", **batches(list(reversed(_SUBSET.values()))))
+@pytest.mark.parametrize("cases", **_NARROWER)
 def test_in_narrower_dtypes(cases):
-    check_first_order(cases)
+    check_first_order(cases, _COMPILED_NARROWER[cases[0].name])
 
 
 # Kernels take longest to compile. JaxprAD's own tests compare them with its evaluator, over all rules.
 _ONE_EACH = {case.op: case for case in reversed(FULL)}
+_COMPILED_NATIVELY = neighbours([case] for case in _ONE_EACH.values())
 
 
 @pytest.mark.parametrize("case", [*_ONE_EACH.values()], ids=str)
 def test_natively(case):
-    check_first_order([case], execute="julia")
+    check_first_order([case], _COMPILED_NATIVELY[case.name], execute="julia")
 
 
 @pytest.mark.parametrize("case", [c for c in FULL if c.op == "custom_vjp"], ids=str)
@@ -52,7 +60,7 @@ def test_custom_vjp_has_no_forward_mode(case):
 
 def _traced(case) -> Program:
     with case.context():
-        return pb.trace(case.f)(*map(jnp.asarray, case.inputs()))
+        return pb.trace(case.f)(*case.inputs())
 
 
 def test_julia_types_and_prints_every_case_to_the_letter():

@@ -38,14 +38,16 @@ def test_an_element_that_is_computed_twice_is_still_the_one_chosen(choice, execu
 
     with jax.enable_x64(True):
         bridged = pb.bridge(f, execute=execute)
+        pushed = jax.jit(lambda x, v: jax.jvp(bridged, (x,), (v,)))
+        pulled = jax.jit(lambda x, u: jax.vjp(bridged, x)[1](u)[0])
         for seed in range(3):
             rng = np.random.default_rng(seed)
             x, v = jnp.asarray(rng.standard_normal((2, 8, 8)))
             with jax.disable_jit():
                 y, y_dot = jax.jvp(f, (x,), (v,))
-            found = jax.jit(lambda x, v: jax.jvp(bridged, (x,), (v,)))(x, v)
+            found = pushed(x, v)
             np.testing.assert_allclose(found[0], y, rtol=1e-14, atol=1e-14)
             np.testing.assert_allclose(found[1], y_dot, rtol=1e-13, atol=1e-13)
             u = jnp.asarray(rng.standard_normal(y.shape))
-            x_bar = jax.jit(lambda x, u: jax.vjp(bridged, x)[1](u)[0])(x, u)
+            x_bar = pulled(x, u)
             np.testing.assert_allclose(jnp.vdot(x_bar, v), jnp.vdot(u, y_dot), rtol=1e-12, atol=1e-12)

@@ -1,6 +1,7 @@
 """Random functions: value, JVP, VJP and HVP are JAX's, and what Julia makes of them keeps its promises.
 
-`PYBRIDGE_EXAMPLES=1000` tries as many, other ones in every run; by default the same sixty each time.
+`PYBRIDGE_EXAMPLES=1000` tries as many, other ones in every run; by default the same thirty each time, or
+sixty where everything is tested.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 from casekit import QUICK
+from covering import FULL
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from recipe_control import UNMAPPED, WHOLE_ONLY
@@ -24,9 +26,16 @@ import pybridge as pb
 from pybridge.runtime import evaluation, linker, transforms
 
 EXAMPLES = int(os.environ.get("PYBRIDGE_EXAMPLES", "0"))
+
+
+def _count(most: int) -> int:
+    """How many examples a test tries: `most` where everything is tested."""
+    return EXAMPLES or (most if FULL else most // 2)
+
+
 PHASES = (Phase.explicit, Phase.generate, Phase.shrink)
 SETTINGS = settings(
-    max_examples=EXAMPLES or 60,
+    max_examples=_count(60),
     derandomize=not EXAMPLES,
     database=None,
     deadline=None,
@@ -97,7 +106,7 @@ def test_derivatives_are_those_of_jax(recipe, seed, execute):
 
 
 @pytest.mark.timeout(0 if EXAMPLES else 600)
-@settings(SETTINGS, max_examples=EXAMPLES or 20)
+@settings(SETTINGS, max_examples=_count(20))
 @given(recipes(), SEEDS, st.sampled_from(EXECUTES))
 def test_derivatives_are_those_of_jax_in_single_precision(recipe, seed, execute):
     with jax.enable_x64(False):
@@ -106,7 +115,7 @@ def test_derivatives_are_those_of_jax_in_single_precision(recipe, seed, execute)
 
 @pytest.mark.skipif(linker.linker() is None, reason="there is no linker, so no libraries")
 @pytest.mark.timeout(0 if EXAMPLES else 600)
-@settings(SETTINGS, max_examples=EXAMPLES or 12)
+@settings(SETTINGS, max_examples=_count(12))
 @given(recipes(), SEEDS)
 def test_libraries_for_c_have_the_derivatives_of_jax(recipe, seed):
     with jax.enable_x64(True), tempfile.TemporaryDirectory() as folder:

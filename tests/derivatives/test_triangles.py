@@ -10,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 from agreement import assert_agree
-from casekit import direction
+from casekit import computed, direction
 from jax import lax
 
 import pybridge as pb
@@ -66,11 +66,17 @@ def test_derivatives_where_one_triangle_is_read(name, dtype, execute, x64):
     like = np.zeros((4, 4), dtype)
     x = direction(rng, like) * 0.4 + np.diag([2.0, 4.0, 6.0, 8.0])
     dx = direction(rng, like)
-    expected = np.asarray(_central_difference(f, x, dx))
     g = pb.bridge(f, execute=execute)
-    found = jax.jvp(g, (x,), (dx,))[1]
+    shape = jax.eval_shape(f, x)
+    ct = direction(rng, np.zeros(shape.shape, shape.dtype))
+    expected, found, cotangent = computed(
+        [
+            lambda x, dx: _central_difference(f, x, dx),
+            lambda x, dx: jax.jvp(g, (x,), (dx,))[1],
+            lambda x, ct: jax.vjp(g, x)[1](ct)[0],
+        ],
+        [(x, dx), (x, dx), (x, ct)],
+    )
     assert_agree(found, expected, "jvp", 1e-8)
-    ct = direction(rng, expected)
-    (cotangent,) = jax.vjp(g, x)[1](ct)
     # JAX's pairing does not conjugate.
     assert_agree(np.sum(np.real(cotangent * dx)), np.sum(np.real(ct * expected)), "vjp", 1e-8)

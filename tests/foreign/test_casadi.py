@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import casadi
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from agreement import assert_agree
 from transformed import check
 
 import pybridge as pb
@@ -14,26 +17,26 @@ import pybridge as pb
 pytestmark = pytest.mark.usefixtures("x64")
 
 
-def _pendulum():
-    """The state after three steps of Runge and Kutta, and the energy."""
+def _pendulum(steps=3):
+    """The state after some steps of Runge and Kutta, and the energy."""
     state, p = casadi.MX.sym("state", 2), casadi.MX.sym("p", 3)
 
     def force(u):
         return casadi.vertcat(u[1], -p[0] * casadi.sin(u[0]) - p[1] * u[1] ** 3)
 
     u, h = state, p[2]
-    for _ in range(3):
+    for _ in range(steps):
         middle = u + h / 2 * force(u)
         u = u + h * force(middle)
     return casadi.Function("pendulum", [state, p], [u, u[1] ** 2 / 2 - p[0] * casadi.cos(u[0])])
 
 
-def pendulum(state, p):
+def pendulum(state, p, steps=3):
     def force(u):
         return jnp.stack([u[1], -p[0] * jnp.sin(u[0]) - p[1] * u[1] ** 3])
 
     u, h = state, p[2]
-    for _ in range(3):
+    for _ in range(steps):
         u = u + h * force(u + h / 2 * force(u))
     return u, u[1] ** 2 / 2 - p[0] * jnp.cos(u[0])
 
@@ -57,10 +60,18 @@ def test_derivatives_of_matrices():
     check(foreign, quadratic, lambda r: (r.standard_normal((3, 3)), r.standard_normal(3)), (False, True))
 
 
+def test_batches_along_any_axis():
+    rng = np.random.default_rng(0)
+    a, x = rng.standard_normal((3, 3, 4)), rng.standard_normal((3, 4))
+    found, expected = (jax.vmap(f, (2, 1))(a, x) for f in (pb.casadi_function(_quadratic()), quadratic))
+    assert_agree(found, expected, "vmap", 1e-9)
+
+
 def test_it_is_compared_as_a_candidate():
     args = np.array([0.3, -0.2]), np.array([1.0, 0.2, 0.1])
-    candidates = {"casadi": pb.casadi_function(_pendulum())}
-    result = pb.compare(pendulum, *args, engines=["jax"], candidates=candidates, order=2, repeats=0)
+    candidates = {"casadi": pb.casadi_function(_pendulum(1))}
+    once = functools.partial(pendulum, steps=1)
+    result = pb.compare(once, *args, engines=["jax"], candidates=candidates, order=2, repeats=0)
     assert result.ok and len(result["casadi"].second.errors) == 3
 
 

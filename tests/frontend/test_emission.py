@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from casekit import computed
+from casekit import Case, computed
 from cases import BATCHES, CASES, by_op
+from neighbours import neighbours
 
 from pybridge.errors import ArgumentError, NotDifferentiable, ProgramTypeError, UnsupportedPrimitive
 from pybridge.frontend.emission import to_jax
@@ -28,21 +31,32 @@ def ops_of(program: Program) -> set[str]:
 
 @pytest.mark.parametrize("cases", **BATCHES)
 def test_traced_programs_compute_their_functions(cases):
+    results = _results(_NEIGHBOURS[cases[0].name])
+    for case in cases:
+        arguments, y, x = results[case.name]
+        assert jax.tree.structure(y) == jax.tree.structure(x), case
+        for a, b in zip(jax.tree.leaves(y), jax.tree.leaves(x), strict=True):
+            _assert_same(np.asarray(a), np.asarray(b), case.exact, str(case))
+        for argument, original in zip(arguments, case.inputs(), strict=True):
+            assert argument.tobytes() == original.tobytes(), f"{case}: an input was changed"
+
+
+_NEIGHBOURS = neighbours(BATCHES["argvalues"])
+
+
+@functools.cache
+def _results(cases: tuple[Case, ...]) -> dict[str, list]:
+    """The inputs of each case, its function's results and those of its Program."""
     with cases[0].context():
         arguments = [case.inputs() for case in cases]
-        programs = [_traced(case) for case in cases]
-        expected = computed([case.f for case in cases], arguments)
-        found = computed([program.to_jax() for program in programs], arguments)
-        for case, given, y, x in zip(cases, arguments, expected, found, strict=True):
-            assert jax.tree.structure(y) == jax.tree.structure(x), case
-            for a, b in zip(jax.tree.leaves(y), jax.tree.leaves(x), strict=True):
-                _assert_same(np.asarray(a), np.asarray(b), case.exact, str(case))
-            for argument, original in zip(given, case.inputs(), strict=True):
-                assert argument.tobytes() == original.tobytes(), f"{case}: an input was changed"
+        fs = [case.f for case in cases] + [_traced(case).to_jax() for case in cases]
+        results = computed(fs, arguments * 2)
+    expected, found = results[: len(cases)], results[len(cases) :]
+    return {case.name: parts for case, *parts in zip(cases, arguments, expected, found, strict=True)}
 
 
 def _traced(case) -> Program:
-    program = trace(case.f)(*map(jnp.asarray, case.inputs()))
+    program = trace(case.f)(*case.inputs())
     assert case.op == "program" or case.op in ops_of(program), case
     assert parse(str(program), program.constants) == program, case
     return program

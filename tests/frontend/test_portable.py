@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from casekit import computed
+from covering import covering
 from jax import lax
 
 from pybridge.frontend import portable
@@ -16,6 +19,7 @@ DTYPES = ["float32", "complex128"]
 # Of one block of LU, of several, odd sizes, which Jacobi's rotations pad, tall and wide ones.
 SHAPES = [(1, 1), (4, 4), (5, 3), (3, 6), (40, 37)]
 SQUARE = [(1, 1), (2, 2), (5, 5), (30, 30)]
+VARIANTS = list(itertools.product([False, True], DTYPES))
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -27,7 +31,7 @@ def matrix(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 
 def adjoint(x):
-    return np.swapaxes(np.conj(x), -1, -2)
+    return x.conj().swapaxes(-1, -2)
 
 
 def assert_close(found, expected, size: int, scale=1.0) -> None:
@@ -58,46 +62,52 @@ def test_lu(shape, dtype):
     np.testing.assert_array_equal(swapped, permutation)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_qr(shape, full, dtype):
-    x = matrix(shape, dtype)
-    scale = np.linalg.norm(x)
-    factors = jax.jit(functools.partial(portable.qr, full_matrices=full))(x)
-    for found, expected in zip(factors, lax.linalg.qr(x, full_matrices=full), strict=True):
-        assert_close(found, expected, max(shape), scale)
-    reflections, taus = portable.geqrf(x)
-    c = matrix((shape[0], 2), dtype)
-    for transpose in (False, True):
-        by_lapack = lax.linalg.ormqr(reflections[:, : len(taus)], taus, c, transpose=transpose)
-        found = portable.ormqr(reflections[:, : len(taus)], taus, c, left=True, transpose=transpose)
-        assert_close(found, by_lapack, max(shape), np.linalg.norm(c))
-        found = portable.ormqr(
-            reflections[:, : len(taus)], taus, adjoint(c), left=False, transpose=not transpose
-        )
-        assert_close(adjoint(found), by_lapack, max(shape), np.linalg.norm(c))
+@pytest.mark.parametrize("shape, variant", covering(SHAPES, VARIANTS))
+def test_qr(shape, variant):
+    full, dtype = variant
+    x, c = matrix(shape, dtype), matrix((shape[0], 2), dtype)
+
+    def products(x, c):
+        reflections, taus = portable.geqrf(x)
+        q = reflections[:, : len(taus)], taus
+        return [
+            (
+                lax.linalg.ormqr(*q, c, transpose=transpose),
+                portable.ormqr(*q, c, left=True, transpose=transpose),
+                portable.ormqr(*q, adjoint(c), left=False, transpose=not transpose),
+            )
+            for transpose in (False, True)
+        ]
+
+    qr = [functools.partial(f, full_matrices=full) for f in (portable.qr, lax.linalg.qr)]
+    *factors, products_with_q = computed([*qr, products], [(x,), (x,), (x, c)])
+    for found, expected in zip(*factors, strict=True):
+        assert_close(found, expected, max(shape), np.linalg.norm(x))
+    for by_lapack, left, right in products_with_q:
+        assert_close(left, by_lapack, max(shape), np.linalg.norm(c))
+        assert_close(adjoint(right), by_lapack, max(shape), np.linalg.norm(c))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_svd(shape, full, dtype):
+@pytest.mark.parametrize("shape, variant", covering(SHAPES, VARIANTS))
+def test_svd(shape, variant):
+    full, dtype = variant
     x = matrix(shape, dtype)
     k, scale = min(shape), np.linalg.norm(x)
-    s, u, vh = jax.jit(functools.partial(portable.svd, full_matrices=full, compute_uv=True))(x)
+    whole, values = (
+        functools.partial(portable.svd, full_matrices=full, compute_uv=uv) for uv in (True, False)
+    )
+    (s, u, vh), (alone,) = computed([whole, values], [(x,), (x,)])
+    u, vh = np.asarray(u), np.asarray(vh)
     assert_close(s, np.linalg.svd(x, compute_uv=False), max(shape), scale)
     assert_close((u[:, :k] * s) @ vh[:k], x, max(shape), scale)
     assert_close(adjoint(u) @ u, np.eye(shape[0] if full else k, dtype=dtype), max(shape))
     assert_close(vh @ adjoint(vh), np.eye(shape[1] if full else k, dtype=dtype), max(shape))
-    (alone,) = portable.svd(x, full_matrices=full, compute_uv=False)
     assert_close(alone, s, max(shape), scale)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lower", [False, True])
-@pytest.mark.parametrize("shape", SQUARE)
-def test_eigh(shape, lower, dtype):
+@pytest.mark.parametrize("shape, variant", covering(SQUARE, VARIANTS))
+def test_eigh(shape, variant):
+    lower, dtype = variant
     x = matrix(shape, dtype)  # of which one triangle is read
     triangle = np.tril(x, -1) if lower else np.triu(x, 1)
     hermitian = triangle + adjoint(triangle) + np.diag(np.diag(x).real).astype(dtype)
@@ -146,10 +156,10 @@ def test_batches():
         functools.partial(portable.qr, full_matrices=True),
         functools.partial(portable.svd, full_matrices=False, compute_uv=True),
     ):
-        whole = f(x)
-        for i, j in np.ndindex(2, 2):
-            for y, each in zip(whole, f(x[i, j]), strict=True):
-                np.testing.assert_allclose(y[i, j], each, rtol=1e-12, atol=1e-12)
+        whole, *parts = computed([f] * 5, [(x,), *((x[at],) for at in np.ndindex(2, 2))])
+        for at, part in zip(np.ndindex(2, 2), parts, strict=True):
+            for y, each in zip(whole, part, strict=True):
+                np.testing.assert_allclose(y[at], each, rtol=1e-12, atol=1e-12)
     lower = np.tril(x[..., :3, :]) + 3 * np.eye(3)
     b = matrix((3, 2), "float64")
     options = {"left_side": True, "lower": True, "transpose_a": False, "conjugate_a": False}

@@ -175,6 +175,8 @@ def test_equal_values_of_different_kinds_are_told_apart():
     kinds = [(v, f(np.int32(3), v).dtype) for v in (2, 2.0, True, 1, 1.0, 2)]
     assert [str(t) for _, t in kinds] == ["int32", "float32", "int32", "int32", "float32", "int32"]
     assert [float(f(np.float32(3), ("sign", zero))) for zero in (0.0, -0.0, 0.0)] == [3, -3, 3]
+    length = pb.bridge(lambda x, n: x + len(str(n)), static_argnums=1, engine="jax")
+    assert [length(0, n) for n in (1, True, 1.0, "1", (1,), (True,), 1)] == [1, 4, 3, 1, 4, 7, 1]
 
 
 def test_it_is_traced_once_for_each_static_value():

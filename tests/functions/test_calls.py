@@ -126,6 +126,7 @@ def test_vmap_is_one_call():
     a, x = rng.normal(size=(5, 2, 3)), rng.normal(size=(4, 3))
     np.testing.assert_allclose(jax.vmap(product, (0, None))(a, X), a @ X)
     np.testing.assert_allclose(jax.vmap(product, (None, 1), 1)(A, x.T), A @ x.T)
+    np.testing.assert_allclose(jax.vmap(product, (2, None))(a.transpose(1, 2, 0), X), a @ X)
     nested = jax.jit(jax.vmap(jax.vmap(product, (None, 0)), (0, None)))
     np.testing.assert_allclose(nested(a, x), np.einsum("bij,cj->bci", a, x), rtol=1e-12)
     assert str(jax.make_jaxpr(nested)(a, x)).count("julia_function[") == 1

@@ -20,7 +20,7 @@ CODE = """
     assert after(x).sum() == 6
 
     def interrupted(f):
-        threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         begun = time.monotonic()
         try:
             f(x)
@@ -38,14 +38,14 @@ CODE = """
         except pb.JuliaBusy as busy:
             assert "running the function spins, since" in str(busy), busy
             assert time.monotonic() - called < 2
-    time.sleep(max(0, begun + 5.5 - time.monotonic()))
+    time.sleep(max(0, begun + 4.3 - time.monotonic()))
     assert after(x + 2).sum() == 12
     print("fine")
 """
 JULIA = """
 using JaxprAD
 function spins(x)
-    stop = time() + 5
+    stop = time() + 4
     y = 0f0
     while time() < stop
         y += sin(x[1])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from covering import FULL
 
 from pybridge.runtime import julia
 from pybridge.runtime.julia import juliacall_choice
@@ -15,6 +16,8 @@ from pybridge.runtime.julia import juliacall_choice
 from .test_processes import CHURN, run
 
 EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "2"))
+SLEEP = 10 if FULL else 3  # seconds
+THROWS = 1000 if FULL else 200
 
 
 @dataclass(frozen=True)
@@ -65,19 +68,19 @@ x = jnp.linspace(0.1, 1.0, 8)
 
 
 def test_four_threads_allocate_and_collect_while_the_main_thread_sleeps(host: Host) -> None:
-    """Ten seconds of sleep; a thread of Julia's that sits idle outside of it must hold up no collection."""
+    """A thread of Julia's that sits idle outside of it must hold up no collection."""
     host.lives(
-        """
+        f"""
         f = jax.jit(lambda x: function("collected")(x) + 0.0)
         expected, counts, wrong = float(f(x)), [0] * 4, []
-        end = time.monotonic() + 10
+        end = time.monotonic() + {SLEEP}
         def work(k):
             while time.monotonic() < end:
                 float(f(x)) == expected or wrong.append(k)
                 counts[k] += 1
         threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
         [t.start() for t in threads]
-        time.sleep(10)
+        time.sleep({SLEEP})
         [t.join(20) for t in threads]
         assert not any(t.is_alive() for t in threads)
         assert not wrong and min(counts) > 5, (wrong, counts)
@@ -85,11 +88,11 @@ def test_four_threads_allocate_and_collect_while_the_main_thread_sleeps(host: Ho
     )
 
 
-def test_a_call_that_throws_a_thousand_times(host: Host) -> None:
+def test_a_call_that_throws_hundreds_of_times(host: Host) -> None:
     host.lives(
-        """
+        f"""
         f = jax.jit(function("throws"))
-        for k in range(1000):
+        for k in range({THROWS}):
             try:
                 f(x).block_until_ready()
             except Exception as problem:

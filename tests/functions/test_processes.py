@@ -7,10 +7,11 @@ import textwrap
 
 import processes
 import pytest
+from covering import FULL
 
 from pybridge.runtime import julia
 
-SECONDS = float(os.environ.get("PYBRIDGE_STRESS_SECONDS", "5"))
+SECONDS = float(os.environ.get("PYBRIDGE_STRESS_SECONDS", "5" if FULL else "2"))
 
 _IMPORTS = """
 import threading, time
@@ -19,7 +20,7 @@ import numpy as np
 
 
 def run(code: str, timeout: float = 240, **variables: str) -> str:
-    return processes.run(_IMPORTS + textwrap.dedent(code), timeout=timeout, **variables)
+    return processes.run_imported(_IMPORTS + textwrap.dedent(code), timeout=timeout, **variables)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import processes
 import pytest
-from casekit import QUICK
+from casekit import QUICK, computed
 from jax.flatten_util import ravel_pytree
 
 import pybridge as pb
@@ -143,10 +143,16 @@ def test_value_gradient_and_second_derivative(model):
 def test_single_precision(model):
     x = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), model.generated(7))
     with jax.enable_x64(False):
-        value, gradient = jax.jit(jax.value_and_grad(lambda x: model.julia(*x)))(x)
-        wanted = jax.value_and_grad(lambda x: model.jax(*x))(x)
+        (value, gradient), wanted = (
+            jax.jit(jax.value_and_grad(lambda x, f=f: f(*x)), compiler_options=QUICK)(x)
+            for f in (model.julia, model.jax)
+        )
     assert {y.dtype for y in jax.tree.leaves((value, gradient))} == {jnp.dtype(jnp.float32)}
     assert_near((value, gradient), wanted, rtol=3e-4)
+
+
+def summed(f, rows):
+    return jax.lax.scan(lambda s, row: (s + f(row), s), 0.0, rows)[0]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
@@ -154,30 +160,41 @@ def test_batches_checkpoints_and_loops(model):
     x = model.generated(11)
     rows = jax.tree.map(lambda leaf: jnp.stack([leaf, 1.1 * leaf, 0.9 * leaf]), x)
     ours, theirs = (lambda x, f=f: f(*x) for f in (model.julia, model.jax))
-    for transform in (
-        lambda f: jax.vmap(f)(rows),
-        lambda f: jax.jit(jax.vmap(jax.grad(f)))(rows),
-        lambda f: jax.grad(lambda rows: jax.vmap(f)(rows).sum())(rows),
-        lambda f: jax.grad(jax.checkpoint(f))(x),
-        lambda f: jax.lax.map(f, rows),
-        lambda f: jax.grad(lambda x: jax.lax.scan(lambda s, row: (s + f(row), s), 0.0, rows)[0] * f(x))(x),
-        lambda f: jax.grad(lambda x: jax.lax.cond(f(x) > -1e9, f, lambda x: 0.0, x))(x),
-        lambda f: jax.linearize(f, x)[1](along(x)),
-    ):
-        assert_near(transform(ours), transform(theirs))
+    assert_near(jax.vmap(ours)(rows), jax.vmap(theirs)(rows))
+    transforms = (
+        lambda f: lambda x, rows: jax.jit(jax.vmap(jax.grad(f)))(rows),
+        lambda f: lambda x, rows: jax.grad(lambda rows: jax.vmap(f)(rows).sum())(rows),
+        lambda f: lambda x, rows: jax.grad(jax.checkpoint(f))(x),
+        lambda f: lambda x, rows: jax.lax.map(f, rows),
+        lambda f: lambda x, rows: jax.grad(lambda x: summed(f, rows) * f(x))(x),
+        lambda f: lambda x, rows: jax.grad(lambda x: jax.lax.cond(f(x) > -1e9, f, lambda x: 0.0, x))(x),
+        lambda f: lambda x, rows: jax.linearize(f, x)[1](along(x)),
+    )
+    found, wanted = (
+        computed([transform(f) for transform in transforms], [(x, rows)] * len(transforms))
+        for f in (ours, theirs)
+    )
+    for y, z in zip(found, wanted, strict=True):
+        assert_near(y, z)
 
 
 def test_hessian_and_jacobians():
     x = MODELS[1].generated(2)
-    for transform in (jax.hessian, lambda f: jax.jacfwd(jax.grad(f)), lambda f: jax.jacrev(jax.jacfwd(f))):
-        assert_near(*(transform(lambda p, f=f: f(p, *x[1:]))(x[0]) for f in (MODELS[1].julia, misfit)))
+    transforms = (jax.hessian, lambda f: jax.jacfwd(jax.grad(f)), lambda f: jax.jacrev(jax.jacfwd(f)))
+    found, wanted = (
+        computed([transform(f) for transform in transforms], [x] * len(transforms))
+        for f in (MODELS[1].julia, misfit)
+    )
+    for y, z in zip(found, wanted, strict=True):
+        assert_near(y, z)
 
 
 def test_bridged_it_runs_in_julias_kernels():
     """`bridge` takes what it has become like any code of JAX's."""
     x = MODELS[1].generated(3)
     native = pb.bridge(MODELS[1].julia, execute="julia")
-    assert_near(jax.jit(jax.value_and_grad(native))(*x), jax.value_and_grad(misfit)(*x))
+    wanted = jax.jit(jax.value_and_grad(misfit), compiler_options=QUICK)(*x)
+    assert_near(jax.jit(jax.value_and_grad(native))(*x), wanted)
 
 
 AGAIN = """
@@ -188,19 +205,24 @@ import pybridge as pb
 from pybridge.runtime import julia
 f = pb.julia_function("misfit", source=sys.argv[1], engine="transpose")
 p = {"mu": 1.0, "stiffness": 1.5, "step": 0.05}
-value, gradient = jax.value_and_grad(f)(p, np.ones(2), np.zeros((40, 2)))
+both = jax.jit(jax.value_and_grad(f), compiler_options=json.loads(sys.argv[2]))
+value, gradient = both(p, np.ones(2), np.zeros((40, 2)))
 print(json.dumps([float(value), float(gradient["mu"]), julia.status().started]))
 """
 
 
 def test_a_second_process_needs_no_julia(tmp_path):
     """As long as the source is self-contained; one that includes another file is read again."""
-    folder = {"PYBRIDGE_CACHE": str(tmp_path / "cache")}
-    first, second = (json.loads(processes.run(AGAIN, str(SOURCE), **folder)) for _ in range(2))
+
+    def again(source):
+        arguments = str(source), json.dumps(QUICK)
+        return json.loads(processes.run_imported(AGAIN, *arguments, PYBRIDGE_CACHE=str(tmp_path / "cache")))
+
+    first, second = again(SOURCE), again(SOURCE)
     assert first[:2] == second[:2] and first[2] and not second[2]
     (tmp_path / "inner.jl").write_text(SOURCE.read_text())
     outer = tmp_path / "outer.jl"
     outer.write_text('include("inner.jl")\n')
-    assert json.loads(processes.run(AGAIN, str(outer), **folder))[:2] == first[:2]
+    assert again(outer)[:2] == first[:2]
     (tmp_path / "inner.jl").write_text(SOURCE.read_text().replace("sum(abs2, path", "2sum(abs2, path"))
-    assert json.loads(processes.run(AGAIN, str(outer), **folder))[0] == pytest.approx(2 * first[0])
+    assert again(outer)[0] == pytest.approx(2 * first[0])

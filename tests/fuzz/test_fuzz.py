@@ -12,6 +12,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from covering import FULL
 from typer.testing import CliRunner
 
 import pybridge as pb
@@ -44,6 +45,15 @@ program f(%0: f32[4], %1: i32[]) {{
 }}
 """
 
+MIDDLE = """pybridge 1
+program f(%0: f32[4]) {{
+  %1: f32[4] = mul %0 %0
+  %2: f32[4] = {op} %1
+  return %2
+}}
+"""
+"""With less to shrink, as each question about a crash takes a new process."""
+
 SHORT = """pybridge 1
 program f(%0: f32[4]) {{
   %1: f32[4] = {op} %0
@@ -52,65 +62,81 @@ program f(%0: f32[4]) {{
 """
 """With little to shrink, as each question about a hang takes the whole time limit."""
 
+PATIENCE = 5.0  # seconds
 
-@pytest.fixture(autouse=True)
-def importable(monkeypatch):
+
+@pytest.fixture(scope="module", autouse=True)
+def importable():
     """The engines of this folder, here and in child processes."""
-    monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(HERE))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+        yield
 
 
-def run(folder, engine, ops, text=TEXT, **options):
-    """Programs that have one of the primitives each."""
-    samples = [at_random(parse(text.format(op=op)), k) for k, op in enumerate(ops)]
-    options = {"seconds": 200.0, "timeout": 60.0, **options}
-    settings = Settings((engine,), seed=0, folder=folder, most=len(samples), **options)
+@pytest.fixture(scope="module")
+def campaign(importable, tmp_path_factory):
+    """Of an engine with each kind of fault: Programs that have one of its primitives each."""
+    texts = [(TEXT, "sin"), (TEXT, "exp"), (MIDDLE, "cos")]
+    texts += [(SHORT, op) for op in ("sin", "tanh", "exp", "cos", "tan")]
+    samples = [at_random(parse(text.format(op=op)), k) for k, (text, op) in enumerate(texts)]
+    hanging = samples[-1]  # its inputs alone are left to be made simpler
+    ones = [tuple(map(np.ones_like, arrays)) for arrays in (hanging.tangents, hanging.cotangents)]
+    samples[-1] = replace(hanging, tangents=ones[0], cotangents=ones[1])
+    settings = Settings(
+        ("faulty_engines:FAULTY",),
+        seconds=200.0,
+        seed=0,
+        folder=tmp_path_factory.mktemp("found"),
+        most=len(samples),
+        timeout=PATIENCE,
+    )
     return fuzz(settings, make=lambda _, number: samples[number])
 
 
-def only(campaign):
-    ((finding, path),) = campaign.findings.values()
-    return finding, path
+def only(campaign, kind):
+    """The one finding of a kind, its file, and how often it was found again."""
+    found = {key: pair for key, pair in campaign.findings.items() if pair[0].failure.kind == kind}
+    ((key, (finding, path)),) = found.items()
+    return finding, path, campaign.duplicates.get(key, 0)
 
 
-def test_a_wrong_derivative_is_found_shrunk_and_told_once(tmp_path):
-    campaign = run(tmp_path, "faulty_engines:SKEWED", ["sin", "cos", "sin"])
-    finding, path = only(campaign)
-    assert campaign.programs == 3 and sum(campaign.duplicates.values()) == 1
-    assert finding.failure.kind == "jvp" and finding.number == 0
+def test_each_fault_is_found_once(campaign):
+    assert campaign.programs == 8 and len(campaign.findings) == 4 and len(campaign.duplicates) == 3
+
+
+def test_a_wrong_derivative_is_found_shrunk_and_told_once(campaign):
+    finding, path, again = only(campaign, "jvp")
+    assert finding.number == 0 and again == 1
     assert [eq.op for eq in finding.sample.program.equations] == ["sin"]
     assert len(finding.sample.program.inputs) == 1
-    assert "3 Programs" in (tmp_path / "fuzz.log").read_text()
+    assert "8 Programs" in (path.parent / "fuzz.log").read_text()
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 1 and "jvp in jvp: result 0: off by" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_process_that_dies(tmp_path):
-    campaign = run(tmp_path, "faulty_engines:DYING", ["sin", "cos", "cos"])
-    finding, path = only(campaign)
-    assert finding.failure.kind == "crash" and "SIGABRT" in finding.failure.detail
+def test_a_process_that_dies(campaign):
+    finding, path, again = only(campaign, "crash")
+    assert "SIGABRT" in finding.failure.detail and again == 1
     assert [eq.op for eq in finding.sample.program.equations] == ["cos"]
-    assert campaign.programs == 3 and len(campaign.duplicates) == 1
     assert "cos %0" in path.read_text()
 
 
-def test_a_process_that_hangs(tmp_path):
-    campaign = run(tmp_path, "faulty_engines:HANGING", ["sin", "tan"], SHORT, timeout=6.0)
-    finding, path = only(campaign)
-    assert finding.failure.kind == "hang" and "no answer within 6 s" in finding.failure.detail
+def test_a_process_that_hangs(campaign):
+    finding, path, again = only(campaign, "hang")
+    assert f"no answer within {PATIENCE:g} s" in finding.failure.detail and again == 0
     assert [eq.op for eq in finding.sample.program.equations] == ["tan"]
-    assert campaign.programs == 2 and "tan %0" in path.read_text()
+    assert "tan %0" in path.read_text()
+    assert all(np.all(x == 1) for x in finding.sample.inputs)
 
 
-def test_an_exception_is_one_finding_whatever_it_was_raised_by(tmp_path):
-    campaign = run(tmp_path, "faulty_engines:RAISING", ["exp", "exp"])
-    finding, _ = only(campaign)
-    assert finding.failure.kind == "raises" and "no luck" in finding.failure.detail
-    assert sum(campaign.duplicates.values()) == 1
+def test_an_exception_is_one_finding_whatever_it_was_raised_by(campaign):
+    finding, _, again = only(campaign, "raises")
+    assert "no luck" in finding.failure.detail and again == 1
 
 
 def test_nothing_is_found_in_right_engines(tmp_path):
-    settings = Settings(("jax", "transpose"), 400.0, 3, tmp_path, most=6, timeout=120.0)
+    settings = Settings(("jax", "transpose"), 400.0, 3, tmp_path, most=6 if FULL else 3, timeout=120.0)
     campaign = fuzz(settings)
     assert campaign.programs and not campaign.findings, [str(f) for f, _ in campaign.findings.values()]
 

@@ -88,7 +88,7 @@ def test_kmeans(random):
 
 @pytest.mark.parametrize("m", [0, 2])
 def test_gmm(random, m):
-    d, k, n, gamma = 3, 2, 4, 1.3
+    d, k, n, gamma = 4, 2, 4, 1.3  # up to d = 3 elements by columns are in the order of those by rows
     parameters = {
         "alpha": random.normal(size=k),
         "mu": random.random((k, d)),

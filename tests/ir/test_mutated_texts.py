@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from covering import FULL
 
 SCRIPT = Path(__file__).parents[1] / "mutated_texts.py"
-COUNT = int(os.environ.get("PYBRIDGE_MUTATED_TEXTS", "500"))
+COUNT = int(os.environ.get("PYBRIDGE_MUTATED_TEXTS", "500" if FULL else "200"))
 
 
 @pytest.mark.parametrize("seed", [0])

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+from covering import FULL
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_programs import programs
@@ -251,7 +252,7 @@ def test_every_dtype_has_literals_that_read_back(dtype):
 # Random Programs
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 if FULL else 80, deadline=None)
 @given(programs())
 def test_random_programs_read_back_equal(program):
     text = str(program)
@@ -262,7 +263,7 @@ def test_random_programs_read_back_equal(program):
     assert [eq.source for eq in again.equations] == [eq.source for eq in program.equations]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 if FULL else 100, deadline=None)
 @given(programs(), st.data())
 def test_damaged_text_raises_errors_of_ours_alone(program, data):
     text = str(program)

@@ -18,9 +18,11 @@ def assert_same_gradient(
     loss: Callable, *args: Any, execute: str, has_aux: bool = False, argnums: Any = 0, **options: Any
 ) -> None:
     """Value, gradient and auxiliary results of `loss`, under jit as training runs them."""
-
-    def differentiated(f: Callable) -> Any:
-        return jax.jit(jax.value_and_grad(f, argnums=argnums, has_aux=has_aux))(*args)
-
     bridged = pb.bridge(loss, engine="transpose", execute=execute, **options)
-    assert_agree(differentiated(bridged), differentiated(loss), getattr(loss, "__name__", "loss"))
+
+    @jax.jit
+    def both(*args: Any) -> list:
+        return [jax.value_and_grad(f, argnums=argnums, has_aux=has_aux)(*args) for f in (bridged, loss)]
+
+    found, expected = both(*args)
+    assert_agree(found, expected, getattr(loss, "__name__", "loss"))

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import processes
 import pytest
+from covering import FULL
 from processes import fine
 
 CPUINFO = Path("/proc/cpuinfo")
 WIDE = CPUINFO.is_file() and " avx2 " in CPUINFO.read_text()
-EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "8"))
+EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "8" if FULL else "4"))
+
+LASTING = "2" if FULL else "0.6"  # seconds that Julia is idle while kernels run; it answers for twice as long
 
 # A loop over rows that a kernel gives to several threads, after an operation that XLA gives to its own.
 HEAVY = """
@@ -36,6 +39,11 @@ def start(code, *arguments, **variables):
 
 
 def run(code, *arguments, **variables):
+    return processes.run_imported(IMPORTS + textwrap.dedent(code), *arguments, **variables)
+
+
+def run_new(code, *arguments, **variables):
+    """Without a fork in its past, for what is about exits and forks."""
     return fine(start(code, *arguments, **variables))
 
 
@@ -52,13 +60,14 @@ def test_eight_threads_of_large_work_share_the_pool():
         + """
     wrong = []
     def work():
-        for _ in range(25):
+        for _ in range(int(sys.argv[1])):
             if not np.isclose(float(heavy(x)), expected, rtol=1e-5):
                 wrong.append(1)
     threads = [threading.Thread(target=work) for _ in range(8)]
     [t.start() for t in threads]; [t.join() for t in threads]
     print(len(wrong))
-    """.replace("\n    ", "\n")
+    """.replace("\n    ", "\n"),
+        "25" if FULL else "8",
     )
     assert out == "0\n"
 
@@ -80,9 +89,9 @@ def test_kernels_run_while_julia_answers_and_collects_and_compile_nothing(tmp_pa
     # what Julia compiles while it is asked for nothing, four threads being in kernels
     in_julia(f'const PB_LOG = open({sys.argv[1]!r}, "w")'.replace("'", '"') + '; ""')
     in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), PB_LOG.handle); ""')
-    time.sleep(1.5)
+    time.sleep(float(sys.argv[2]))
     in_julia('ccall(:jl_dump_compiles, Cvoid, (Ptr{Cvoid},), C_NULL); flush(PB_LOG); ""')
-    end = time.monotonic() + 4
+    end = time.monotonic() + 2 * float(sys.argv[2])
     asked = 0
     while asked < 4 or time.monotonic() < end:
         in_julia('GC.gc(); string(sum(length, [rand(100) for _ in 1:1000]))')
@@ -90,7 +99,7 @@ def test_kernels_run_while_julia_answers_and_collects_and_compile_nothing(tmp_pa
         asked += 1
     done.set(); [t.join() for t in threads]
     print(len(wrong))
-    """.replace("\n    ", "\n"), str(tmp_path / "compiled"), PYBRIDGE_CACHE="off")  # fmt: skip
+    """.replace("\n    ", "\n"), str(tmp_path / "compiled"), LASTING, PYBRIDGE_CACHE="off")  # fmt: skip
     assert out == "0\n"
     lines = (tmp_path / "compiled").read_text().splitlines()
     assert not [line for line in lines if "JaxprAD" in line], lines
@@ -176,7 +185,7 @@ def test_exits_with_kernels_in_flight():
 
 def test_a_call_after_julias_exit_is_refused():
     """A Julia that juliacall started ends after Python's hooks, and still serves them."""
-    out = run("""
+    out = run_new("""
         import atexit
         f = jax.jit(pb.bridge(lambda x: x * 2, execute="julia"))
         def late():
@@ -192,7 +201,7 @@ def test_a_call_after_julias_exit_is_refused():
 
 
 def test_a_forked_child_may_not_compile_kernels():
-    out = run("""
+    out = run_new("""
         import os, warnings
         warnings.simplefilter("ignore")
         pb.bridge(lambda x: x * 2, execute="julia")(np.float32(1))

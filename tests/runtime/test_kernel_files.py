@@ -6,11 +6,14 @@ import os
 import random
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import processes
 import pytest
+from casekit import QUICK
+from covering import FULL
 
 from pybridge.runtime import answers, kernel_files, keys, linker
 from pybridge.runtime.kernel_files import Manifest
@@ -19,15 +22,14 @@ pytestmark = pytest.mark.skipif(linker.linker() is None, reason="there is no lin
 
 # Every kind of place in a kernel's table: threads, BLAS, LAPACK, constants, tables of transforms; a loop, a
 # sort, and a function whose derivative JAX has no part in.
-SCRIPT = """
+CASES = """
 import sys
 import jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_enable_x64", True)
 import pybridge as pb
 from pybridge.runtime import julia
 
-r = np.random.default_rng(0)
-large = r.normal(size=(40, 300))
+large = np.random.default_rng(0).normal(size=(40, 300))
 
 def loop(a, x):
     def step(c, u):
@@ -52,13 +54,23 @@ def wide(a, x):
 
 CASES = {"loop": (loop, (50, 4)), "dense": (dense, (40, 40)), "process": (process, (40, 2)),
          "waves": (waves, (40, 2)), "wide": (wide, (40, 40))}
+
+def arguments(name):
+    return 0.7, np.random.default_rng(len(name)).uniform(-1, 1, CASES[name][1])
+"""
+REFERENCE = f"""{CASES}
+gradients = {{name: jax.grad(f, argnums=(0, 1)) for name, (f, _) in CASES.items()}}
+all_of_them = jax.jit(lambda x: {{name: gradients[name](*x[name]) for name in x}}, compiler_options={QUICK})
+found = all_of_them({{name: arguments(name) for name in CASES}})
+np.savez(sys.argv[1], **{{f"{{name}}{{i}}": y for name in found for i, y in enumerate(found[name])}})
+"""
+SCRIPT = f"""{CASES}
+theirs = np.load(sys.argv[2])
 for name in sys.argv[1].split(","):
-    f, shape = CASES[name]
-    args = (0.7, r.uniform(-1, 1, shape))
-    ours = jax.jit(jax.grad(pb.bridge(f, execute="julia"), argnums=(0, 1)))(*args)
-    theirs = jax.jit(jax.grad(f, argnums=(0, 1)))(*args)
-    for y, z in zip(ours, theirs):
-        np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-9 * float(jnp.max(jnp.abs(z))))
+    ours = jax.jit(jax.grad(pb.bridge(CASES[name][0], execute="julia"), argnums=(0, 1)))(*arguments(name))
+    for i, y in enumerate(ours):
+        z = theirs[f"{{name}}{{i}}"]
+        np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-9 * float(np.max(np.abs(z))))
 print("julia started" if julia.status().started else "no julia",
       "libjulia mapped" if "libjulia" in open("/proc/self/maps").read() else "none mapped")
 """
@@ -67,8 +79,16 @@ WITHOUT = "no julia none mapped"
 WITH = "julia started libjulia mapped"
 
 
-def result(cases: str, cache: Path, **variables: str) -> str:
-    return processes.run(SCRIPT, cases, PYBRIDGE_CACHE=str(cache), **variables).strip()
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """Runs cases, and compares them with JAX's gradients, which are made once."""
+    reference = tmp_path_factory.mktemp("reference") / "gradients.npz"
+    processes.run_imported(REFERENCE, str(reference))
+
+    def run(cases: str, cache: Path | str, code: str = SCRIPT) -> str:
+        return processes.run_imported(code, cases, str(reference), PYBRIDGE_CACHE=str(cache)).strip()
+
+    return run
 
 
 def entries(cache: Path) -> list[Path]:
@@ -76,7 +96,7 @@ def entries(cache: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(result, tmp_path_factory):
     """A cache in which all cases are."""
     cache = tmp_path_factory.mktemp("kernels")
     assert result(ALL, cache) == WITH
@@ -84,18 +104,19 @@ def made(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", ALL.split(","))
-def test_a_second_process_starts_no_julia(made, case):
+def test_a_second_process_starts_no_julia(result, made, case):
     assert result(case, made) == WITHOUT
 
 
-def test_eight_processes_at_once_with_an_empty_cache(tmp_path):
-    started = [processes.start(SCRIPT, "loop", PYBRIDGE_CACHE=str(tmp_path / "cache")) for _ in range(8)]
-    assert {processes.fine(process, 600).strip() for process in started} <= {WITH, WITHOUT}
+def test_processes_at_once_with_an_empty_cache(result, tmp_path):
+    with ThreadPoolExecutor(8) as threads:
+        started = [threads.submit(result, "loop", tmp_path / "cache") for _ in range(8 if FULL else 4)]
+        assert {process.result() for process in started} <= {WITH, WITHOUT}
     assert result("loop", tmp_path / "cache") == WITHOUT
 
 
 @pytest.fixture(scope="module")
-def loop_made(tmp_path_factory):
+def loop_made(result, tmp_path_factory):
     """A cache in which one case is."""
     cache = tmp_path_factory.mktemp("loop")
     assert result("loop", cache) == WITH
@@ -103,7 +124,7 @@ def loop_made(tmp_path_factory):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "changed", "swapped", "emptied", "removed"])
-def test_damaged_files_are_made_anew(loop_made, tmp_path, damage):
+def test_damaged_files_are_made_anew(result, loop_made, tmp_path, damage):
     cache = Path(shutil.copytree(loop_made, tmp_path / "cache"))
     files = entries(cache)
     chance = random.Random(damage)
@@ -142,7 +163,7 @@ def test_routines_are_compiled_for_the_first_kernel_that_calls_them(tmp_path):
     print(asked.count("object"), asked.count("routine_object"))
     """
     (kernels, routines), *others = (
-        map(int, processes.run(code, outer, PYBRIDGE_CACHE=str(tmp_path)).split())
+        map(int, processes.run_imported(code, outer, PYBRIDGE_CACHE=str(tmp_path)).split())
         for outer in ("sin", "cos", "cos")
     )
     assert kernels == 1 and routines > 0
@@ -164,22 +185,22 @@ def test_routines_of_what_jaxprad_was_compiled_for_are_prepared(tmp_path):
     np.testing.assert_allclose(found, jnp.sin(x @ x), rtol=1e-4, atol=1e-4)
     print(len(known), asked.count("routine_object"), asked.count("host_object"))
     """
-    known, routines, hosts = map(int, processes.run(code, PYBRIDGE_CACHE=str(tmp_path)).split())
+    known, routines, hosts = map(int, processes.run_imported(code, PYBRIDGE_CACHE=str(tmp_path)).split())
     assert hosts == 0
     assert (routines == 0) == (known > 0)  # where nothing was compiled in advance, nothing is known
 
 
-def test_without_the_cache_everything_works(tmp_path):
-    assert processes.run(SCRIPT, "loop,dense", PYBRIDGE_CACHE="off").strip() == WITH
+def test_without_the_cache_everything_works(result, tmp_path):
+    assert result("loop,dense", "off") == WITH
     unusable = tmp_path / "file"
     unusable.write_text("")
-    assert processes.run(SCRIPT, "loop", PYBRIDGE_CACHE=str(unusable / "cache")).strip() == WITH
+    assert result("loop", unusable / "cache") == WITH
 
 
-def test_without_a_linker_everything_works(tmp_path):
-    code = SCRIPT.replace("r = np", "from pybridge.runtime import linker\nlinker._COMMANDS = ()\nr = np", 1)
+def test_without_a_linker_everything_works(result, tmp_path):
+    code = f"from pybridge.runtime import linker\nlinker._COMMANDS = ()\n{SCRIPT}"
     for _ in range(2):
-        assert processes.run(code, "loop", PYBRIDGE_CACHE=str(tmp_path)).strip() == WITH
+        assert result("loop", tmp_path, code) == WITH
 
 
 def test_a_library_with_symbols_that_nothing_defines_is_not_loaded(tmp_path):
@@ -204,7 +225,7 @@ def test_a_refused_primitive_is_remembered(tmp_path):
     refused = native.refusal(program)
     print(type(refused).__name__, julia.status().started)
     """
-    first, second = (processes.run(code, PYBRIDGE_CACHE=str(tmp_path)).split() for _ in range(2))
+    first, second = (processes.run_imported(code, PYBRIDGE_CACHE=str(tmp_path)).split() for _ in range(2))
     assert first[0] == second[0]
     if first[0] == "UnsupportedPrimitive":
         assert (first[1], second[1]) == ("True", "False")
@@ -225,7 +246,9 @@ def test_what_does_not_fit_is_refused_by_name(tmp_path):
             print(str(e).splitlines()[0])
     print(julia.status().started)
     """
-    first, second = (processes.run(code, PYBRIDGE_CACHE=str(tmp_path)).splitlines() for _ in range(2))
+    first, second = (
+        processes.run_imported(code, PYBRIDGE_CACHE=str(tmp_path)).splitlines() for _ in range(2)
+    )
     assert first[:-1] == second[:-1] and second[-1] == "False"
     assert len(second) == 4
     for line, got in zip(second, ("f32[4]", "s32[3]", "f32[3,1]"), strict=False):
@@ -247,7 +270,7 @@ def test_a_process_ends_while_kernels_from_files_run(tmp_path):
         threading.Thread(target=work, daemon=True).start()
     threading.Event().wait(0.3)
     """
-    for _ in range(4):
+    for _ in range(4 if FULL else 2):
         processes.run(code, PYBRIDGE_CACHE=str(tmp_path))
 
 

@@ -97,6 +97,15 @@ def test_a_second_derivative_that_is_wrong(monkeypatch):
     assert "HVP (forward over reverse) by" in str(failed.value)
 
 
+def test_an_engine_that_is_not_there_fails(monkeypatch):
+    from pybridge.engines import ENGINES, Engine
+
+    absent = Engine("absent", lambda *_: (), lambda: pb.EngineUnavailable("pip install it"), ("xla",))
+    monkeypatch.setitem(ENGINES, "absent", absent)
+    with pytest.raises(AssertionError, match="absent has not all derivatives of sin: pip install it"):
+        assert_agree(jnp.sin, (X,), engines=["absent"], order=1)
+
+
 def test_an_order_that_is_not_there():
     with pytest.raises(pb.UnknownOption, match="1 or 2"):
         assert_agree(jnp.sin, (X,), order=3)

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from agreement import assert_agree
+from casekit import computed
+from covering import covering
 from jax import lax
 from jax._src.ad_checkpoint import saved_residuals  # JAX prints them publicly, and returns them here
 from jax.ad_checkpoint import checkpoint_name
@@ -337,11 +339,9 @@ def check_whole(name: str, what: str, **options) -> None:
 
 
 def check_eager(**options) -> None:
-    for f in (psum, in_scan):
-        g = pb.bridge(f, **options)
-        for types in (True, False):
-            ours, theirs = (jax.value_and_grad(mapped(h, types))(W, X) for h in (g, f))
-            assert_agree(ours, theirs, f.__name__, 1e-4)
+    for f, types in covering([psum, in_scan], [True, False], least=1):
+        ours, theirs = (jax.value_and_grad(mapped(h, types))(W, X) for h in (pb.bridge(f, **options), f))
+        assert_agree(ours, theirs, f.__name__, 1e-4)
 
 
 def check_named_by_vmap(name: str, **options) -> None:
@@ -349,11 +349,15 @@ def check_named_by_vmap(name: str, **options) -> None:
     each = X.reshape(N, -1, 4)
 
     def gradients(h):
-        inside = jax.vmap(jax.value_and_grad(h, (0, 1)), (None, 0), axis_name="i")(W, each)
-        around = jax.grad(lambda w: jnp.sum(jax.vmap(h, (None, 0), axis_name="i")(w, each)))(W)
-        return inside, around
+        def both(w):
+            inside = jax.vmap(jax.value_and_grad(h, (0, 1)), (None, 0), axis_name="i")(w, each)
+            around = jax.grad(lambda w: jnp.sum(jax.vmap(h, (None, 0), axis_name="i")(w, each)))(w)
+            return inside, around
 
-    assert_agree(gradients(pb.bridge(f, **options)), gradients(f), name, 1e-4)
+        return both
+
+    ours, theirs = computed([gradients(pb.bridge(f, **options)), gradients(f)], [(W,)] * 2)
+    assert_agree(ours, theirs, name, 1e-4)
 
 
 def check_pmap(**options) -> None:

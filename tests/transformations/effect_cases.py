@@ -67,6 +67,7 @@ def ordered(x):
     z = jnp.cos(y)
     record("second", x[1], ordered=True)
     record("third", z[0], ordered=True)
+    record("last", x, ordered=True)  # waits for the others, though it could be computed first
     return jnp.sum(z * x)
 
 

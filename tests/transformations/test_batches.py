@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
 from bound_programs import programs_in
+from casekit import QUICK
+from evenly import evenly
 from jax import lax
 
 import pybridge as pb
@@ -42,17 +46,41 @@ def test_every_place_of_the_batch_axis(in_axes, out_axes, execute, x64):
     assert_agree(found, wanted, "value", 1e-12)
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
-def test_derivatives_of_batches(execute, x64):
-    g = pb.bridge(loss, execute=execute)
-    for name, of in {
+EXECUTES = "julia", "xla"
+
+
+def assert_all_agree(f, ways, tolerance, runs=1):
+    """Each way applied to `f`, and given the arguments beside it, is as in JAX, by kernels and by XLA.
+
+    All are compiled as one program.
+    """
+    bridged = {execute: pb.bridge(f, execute=execute) for execute in EXECUTES}
+
+    @functools.partial(jax.jit, compiler_options=QUICK)
+    def program(given):
+        return {
+            name: {way: of(g)(*given[way]) for way, (of, _) in ways.items()}
+            for name, g in (bridged | {"jax": f}).items()
+        }
+
+    for _ in range(runs):
+        results = program({way: args for way, (_, args) in ways.items()})
+        for execute in EXECUTES:
+            for way, expected in results["jax"].items():
+                assert_agree(results[execute][way], expected, f"{way}, {execute}", tolerance)
+
+
+def test_derivatives_of_batches(x64):
+    ways = {
         "vmap of grad": lambda f: jax.vmap(jax.grad(f, (0, 1)), (0, 2)),
         "grad of vmap": lambda f: jax.grad(lambda x, y: jax.vmap(f, (0, 2))(x, y).sum(), (0, 1)),
         "vmap of vmap": lambda f: lambda x, y: jax.vmap(jax.vmap(jax.grad(f), (None, 2)), (0, None))(x, y),
         "vmap of hvp": lambda f: jax.vmap(lambda x, y: jax.jvp(jax.grad(f), (x, y), (y[:, 0], y))[1], (0, 2)),
         "hessian": lambda f: lambda x, y: jax.hessian(f)(x[0], y[..., 0]),
-    }.items():
-        assert_agree(of(g)(XS, YS), of(loss)(XS, YS), name, 1e-10)
+    }
+    assert_all_agree(loss, {name: (of, (XS, YS)) for name, of in ways.items()}, 1e-10)
+    of = ways["vmap of grad"]
+    assert_agree(of(pb.bridge(loss))(XS, YS), of(loss)(XS, YS), "eager", 1e-10)
 
 
 def test_residuals_of_a_loop_are_not_moved(x64):
@@ -92,21 +120,25 @@ def items(n):
     return rng.uniform(0.5, 1.5, (n, 3)), rng.uniform(0.5, 1.5, (3, n)), rng.uniform(0.01, 0.02, (n, 4, 5))
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
-@pytest.mark.parametrize("n", [3, 16, 37])
-def test_records_of_batches(n, execute, x64):
-    g = pb.bridge(lorenz, execute=execute)
-    args, axes = items(n), (0, 1, 0)
+AXES = (0, 1, 0)
+OF_RECORDS = {
+    "gradients": lambda f: jax.vmap(jax.grad(f, (0, 1, 2)), AXES),
+    "grad of vmap": lambda f: jax.grad(lambda *x: jax.vmap(f, AXES)(*x).sum(), (0, 1, 2)),
+    "shared": lambda f: jax.vmap(jax.grad(f, (0, 1, 2)), (None, 1, None)),
+    "HVPs": lambda f: jax.vmap(lambda *x: jax.jvp(jax.grad(f, (0, 1, 2)), x, x)[1], AXES),
+    "Hessians": lambda f: jax.vmap(jax.hessian(f), AXES),
+    "vmap of vmap": lambda f: jax.vmap(jax.vmap(jax.grad(f), (None, 1, None)), (0, None, 0)),
+}
+SIZES = [3, 16, 37]
+COVERED = evenly(OF_RECORDS, SIZES)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_records_of_batches(n, x64):
+    args = items(n)
     shared = (args[0][0], args[1], args[2][0])
-    for name, of, given in [
-        ("gradients", lambda f: jax.vmap(jax.grad(f, (0, 1, 2)), axes), args),
-        ("grad of vmap", lambda f: jax.grad(lambda *x: jax.vmap(f, axes)(*x).sum(), (0, 1, 2)), args),
-        ("shared", lambda f: jax.vmap(jax.grad(f, (0, 1, 2)), (None, 1, None)), shared),
-        ("HVPs", lambda f: jax.vmap(lambda *x: jax.jvp(jax.grad(f, (0, 1, 2)), x, x)[1], axes), args),
-        ("Hessians", lambda f: jax.vmap(jax.hessian(f), axes), args),
-        ("vmap of vmap", lambda f: jax.vmap(jax.vmap(jax.grad(f), (None, 1, None)), (0, None, 0)), args),
-    ]:
-        assert_agree(jax.jit(of(g))(*given), jax.jit(of(lorenz))(*given), name, 1e-10)
+    ways = {way: (OF_RECORDS[way], shared if way == "shared" else args) for way, size in COVERED if size == n}
+    assert_all_agree(lorenz, ways, 1e-10)
 
 
 @pytest.mark.parametrize(
@@ -137,26 +169,27 @@ def pendulums(angles, speeds, length, trips=120):
     return energies.mean(0), angle, speed
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_blocks_of_items_on_threads(dtype, x64):
-    g = pb.bridge(pendulums, execute="julia")
+def energy(f):
+    return lambda *args: sum(jnp.sum(r * r) for r in f(*args))
+
+
+OF_PENDULUMS = {
+    "value": lambda f: f,
+    "whole": lambda f: jax.value_and_grad(energy(f), (0, 1, 2)),
+    "apart": lambda f: jax.vmap(jax.grad(energy(f), (0, 1, 2)), (0, 0, None)),
+}
+
+
+@pytest.mark.parametrize(("way", "dtype"), evenly(OF_PENDULUMS, ["float64", "float32"], least=1))
+def test_blocks_of_items_on_threads(way, dtype, x64):
     random = np.random.default_rng(3)
     angles, speeds = (random.normal(size=_PARTICLES).astype(dtype) for _ in range(2))
-    length, tolerance = jnp.asarray(1.3, dtype), 1e-12 if dtype == "float64" else 1e-4
-
-    def loss(f):
-        return lambda *args: sum(jnp.sum(r * r) for r in f(*args))
-
-    def derivatives(f):
-        whole = jax.value_and_grad(loss(f), (0, 1, 2))(angles, speeds, length)
-        in_axes = (0, 0, None)
-        apart = jax.vmap(jax.grad(loss(f), (0, 1, 2)), in_axes)(angles, speeds, length)
-        return whole, apart
-
-    wanted = jax.jit(lambda: derivatives(pendulums))()
+    args = angles, speeds, jnp.asarray(1.3, dtype)
+    tolerance = 1e-12 if dtype == "float64" else 1e-4
+    of = OF_PENDULUMS[way]
+    ours, wanted = jax.jit(of(pb.bridge(pendulums, execute="julia"))), jax.jit(of(pendulums))(*args)
     for _ in range(3):  # threads take the blocks in another order each time
-        assert_agree(jax.jit(lambda: derivatives(g))(), wanted, "value", tolerance)
-    assert_agree(jax.jit(g)(angles, speeds, length), pendulums(angles, speeds, length), "value", tolerance)
+        assert_agree(ours(*args), wanted, way, tolerance)
 
 
 def simulated(rates, start, days=40):
@@ -176,24 +209,21 @@ def blocks_in(program):
     return [eq.attrs["length"] for eq in program.equations if eq.op == "scan" and not eq.attrs["carry"]]
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
 @pytest.mark.parametrize("n", [4096, 1999])
-def test_gradients_of_many_loops_in_blocks(n, execute, x64):
+def test_gradients_of_many_loops_in_blocks(n, x64):
     """Of items that do not fill the last block, too, and on threads, which take the blocks in any order."""
     rng = np.random.default_rng(n)
     rates, starts = rng.uniform(0.1, 0.3, (n, 2)), rng.uniform(0.01, 1, (n, 2))
-    g = pb.bridge(simulated, execute=execute)
-    for name, of, args in [
-        ("both", lambda f: jax.vmap(jax.value_and_grad(f, (0, 1))), (rates, starts)),
-        ("one of them", lambda f: jax.vmap(jax.grad(f, (0, 1)), (0, None)), (rates, starts[0])),
-        ("HVPs", lambda f: jax.vmap(lambda *x: jax.jvp(jax.grad(f, (0, 1)), x, x)[1]), (rates, starts)),
-    ]:
-        wanted = jax.jit(of(simulated))(*args)
-        for _ in range(2):
-            assert_agree(jax.jit(of(g))(*args), wanted, name, 1e-10)
-    of = jax.vmap(jax.grad(g))
-    blocks = [k for p in programs_in(jax.make_jaxpr(of)(rates, starts).jaxpr) for k in blocks_in(p)]
-    assert not blocks if execute == "xla" else 4 <= blocks[0] <= n // 16
+    ways = {
+        "both": (lambda f: jax.vmap(jax.value_and_grad(f, (0, 1))), (rates, starts)),
+        "one of them": (lambda f: jax.vmap(jax.grad(f, (0, 1)), (0, None)), (rates, starts[0])),
+        "HVPs": (lambda f: jax.vmap(lambda *x: jax.jvp(jax.grad(f, (0, 1)), x, x)[1]), (rates, starts)),
+    }
+    assert_all_agree(simulated, ways, 1e-10, runs=2)
+    for execute in EXECUTES:
+        of = jax.vmap(jax.grad(pb.bridge(simulated, execute=execute)))
+        blocks = [k for p in programs_in(jax.make_jaxpr(of)(rates, starts).jaxpr) for k in blocks_in(p)]
+        assert not blocks if execute == "xla" else 4 <= blocks[0] <= n // 16
 
 
 def test_few_items_and_large_ones_are_in_no_blocks(x64):

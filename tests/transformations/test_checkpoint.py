@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from casekit import computed
 from jax import lax
 from jax._src.ad_checkpoint import saved_residuals  # JAX prints them publicly, and returns them here
 from jax.ad_checkpoint import checkpoint_name
@@ -118,24 +119,25 @@ def test_to_keep_everything_is_as_if_there_were_no_checkpoint():
     assert "remat" not in str(pb.trace(f)(W, X))
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
 @pytest.mark.parametrize("name", ["dots", "these names", "own"])
-def test_gradients_of_all_orders(name, execute):
+def test_gradients_of_all_orders(name):
+    def derivatives(f):
+        def push(w, x):
+            return jax.jvp(lambda x: jax.grad(f, 1)(w, x), (x,), (jnp.cos(x),))[1]
+
+        return lambda w, x: {
+            "grad": jax.grad(f)(w, x),
+            "forward over reverse": push(w, x),
+            "vmap": jax.vmap(jax.grad(f, 1), (None, 0))(w, jnp.stack([x, -x])),
+        }
+
     for make in (lambda p: jax.checkpoint(network, policy=p), scanned):
         f = make(NAMED[name])
-        g = pb.bridge(f, execute=execute)
-        assert_agree(jax.grad(g)(W, X), jax.grad(f)(W, X), "grad")
-
-        def push(f):
-            return jax.jvp(lambda x: jax.grad(f, 1)(W, x), (X,), (jnp.cos(X),))[1]
-
-        assert_agree(push(g), push(f), "forward over reverse")
-        batch = jnp.stack([X, -X])
-        assert_agree(
-            jax.vmap(jax.grad(g, 1), (None, 0))(W, batch),
-            jax.vmap(jax.grad(f, 1), (None, 0))(W, batch),
-            "vmap",
-        )
+        functions = *(pb.bridge(f, execute=execute) for execute in ("julia", "xla")), f
+        *found, expected = computed(list(map(derivatives, functions)), [(W, X)] * 3)
+        for ours in found:
+            for what, wanted in expected.items():
+                assert_agree(ours[what], wanted, what)
 
 
 def test_a_policy_survives_vmap_and_the_way_to_jax_and_back():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 
 import processes
-import pytest
 
 COMMON = """
 import sys
@@ -14,8 +13,6 @@ from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec as P
 import pybridge as pb
 
-execute = sys.argv[1]
-bridge = lambda f: pb.bridge(f, execute=execute)
 mesh = jax.sharding.Mesh(np.array(jax.devices()), ("i",))
 assert len(jax.devices()) == 8
 w = jnp.arange(1.0, 4.0)
@@ -24,13 +21,14 @@ same = lambda y, z: jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, r
 """
 
 
-def run(code: str, execute: str) -> None:
+def run(code: str, *executes: str) -> None:
+    """Runs the code in a process with eight devices, `execute` being one after the other."""
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
-    processes.run(COMMON + textwrap.dedent(code), execute, **flags)
+    loop = "\nfor execute in sys.argv[1:]:\n    bridge = lambda f: pb.bridge(f, execute=execute)\n"
+    processes.run(COMMON + loop + textwrap.indent(textwrap.dedent(code), "    "), *executes, **flags)
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
-def test_data_parallel_gradients(execute):
+def test_data_parallel_gradients():
     """Parameters are the same on all devices, data are not: their gradient is summed over devices."""
     run(
         """
@@ -47,12 +45,12 @@ def test_data_parallel_gradients(execute):
         same(local(f)(w, x), whole)
         same(jax.jit(local(bridge(f)))(w, x), whole)
         """,
-        execute,
+        "julia",
+        "xla",
     )
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla", "auto"])
-def test_sharded_jit(execute):
+def test_sharded_jit():
     run(
         """
         f = lambda w, x: jnp.sum(jnp.tanh(x @ jnp.diag(w)) ** 2)
@@ -62,5 +60,7 @@ def test_sharded_jit(execute):
         same(step(w, split), expected)
         same(step.lower(w, split).compile()(w, split), expected)
         """,
-        execute,
+        "julia",
+        "xla",
+        "auto",
     )

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from casekit import computed
+from covering import covering
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 from jax.extend.core import jaxprs_in_params
@@ -20,6 +22,7 @@ from pybridge.frontend.adapter import jaxprs
 X = jnp.linspace(0.2, 1.4, 4)
 V = jnp.asarray([0.5, -1.0, 0.25, 2.0])
 EVERYTHING = jax.checkpoint_policies.everything_saveable
+EXECUTES = "julia", "xla"
 
 
 def several(x, n):
@@ -91,12 +94,27 @@ def in_custom_jvp(f):
     return g
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
 @pytest.mark.parametrize("place", PLACES)
-def test_in_every_place(place, execute):
-    plain, bridged = (PLACES[place](f) for f in (several, pb.bridge(several, execute=execute)))
-    for way, of in WAYS.items():
-        assert_agree(of(bridged), of(plain), f"{place}, {way}", 1e-4)
+def test_in_every_place(place):
+    """In `jit`: all of it is compiled as one program."""
+
+    def in_all_ways(f):
+        return lambda: {way: of(PLACES[place](f)) for way, of in WAYS.items()}
+
+    bridged = {execute: pb.bridge(several, execute=execute) for execute in EXECUTES}
+    *found, plain = computed([in_all_ways(f) for f in (*bridged.values(), several)], [()] * 3)
+    for execute, ours in zip(bridged, found, strict=True):
+        for way, expected in plain.items():
+            assert_agree(ours[way], expected, f"{place}, {way}, {execute}", 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("place", "way"), covering(list(itertools.product(PLACES, EXECUTES)), WAYS, least=1), ids=str
+)
+def test_in_eager_mode(place, way):
+    where, execute = place
+    plain, bridged = (PLACES[where](f) for f in (several, pb.bridge(several, execute=execute)))
+    assert_agree(WAYS[way](bridged), WAYS[way](plain), f"{place}, {way}", 1e-4)
 
 
 @pytest.mark.parametrize("way", ["jvp", "jitted jvp", "tangent alone", "jacfwd"])

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from casekit import computed
 from jax import flatten_util, lax
 
 import pybridge as pb
@@ -104,27 +105,41 @@ def differences(f, x, v, step=1e-4):
     return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step)
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
 @pytest.mark.parametrize("f", FUNCTIONS)
-def test_value_and_gradient(f, execute, x64):
+def test_value_and_gradient(f, x64):
     x, v = X.astype(jnp.float64), V.astype(jnp.float64)
-    g = pb.bridge(f, execute=execute)
-    assert_agree(g(x), f(x), "value", 1e-9)
-    gradient = jax.jit(jax.grad(loss(g)))(x)
-    assert_agree(gradient, jax.grad(loss(f))(x), "gradient", 1e-9)
-    assert_agree(jnp.vdot(gradient, v), differences(loss(f), x, v), "differences", 1e-7)
+
+    def both(f):
+        return lambda x: (f(x), jax.grad(loss(f))(x))
+
+    ways = {execute: both(pb.bridge(f, execute=execute)) for execute in ("julia", "xla")}
+    in_jax = [both(f), lambda x: differences(loss(f), x, v)]
+    *found, expected, slope = computed([*ways.values(), *in_jax], [(x,)] * 4)
+    for execute, (value, gradient) in zip(ways, found, strict=True):
+        assert_agree(value, expected[0], f"value, {execute}", 1e-9)
+        assert_agree(gradient, expected[1], f"gradient, {execute}", 1e-9)
+        assert_agree(jnp.vdot(gradient, v), slope, f"differences, {execute}", 1e-7)
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_other_transformations(f, x64):
     x, v = X.astype(jnp.float64), V.astype(jnp.float64)
-    g = pb.bridge(f, execute="xla")  # the same Programs, and nothing to compile
-    assert_agree(jax.jvp(g, (x,), (v,)), jax.jvp(f, (x,), (v,)), "jvp", 1e-9)
-    hvp = jax.grad(lambda x: jnp.vdot(jax.grad(loss(g))(x), v))(x)
-    assert_agree(hvp, differences(jax.grad(loss(f)), x, v), "second order", 1e-6)
     batch = jnp.stack([x, x[::-1] / 2])
-    assert_agree(jax.vmap(g)(batch), jax.vmap(f)(batch), "vmap", 1e-9)
-    assert_agree(jax.vmap(jax.grad(loss(g)))(batch), jax.vmap(jax.grad(loss(f)))(batch), "vmap of grad", 1e-9)
+
+    def done(f):
+        return lambda x, v: {
+            "jvp": jax.jvp(f, (x,), (v,)),
+            "vmap": jax.vmap(f)(batch),
+            "vmap of grad": jax.vmap(jax.grad(loss(f)))(batch),
+        }
+
+    g = pb.bridge(f, execute="xla")  # the same Programs, and nothing to compile
+    in_jax = [done(f), lambda x, v: differences(jax.grad(loss(f)), x, v)]
+    by_x = jax.grad(lambda x, v: jnp.vdot(jax.grad(loss(g))(x), v))
+    found, hvp, expected, wanted_hvp = computed([done(g), by_x, *in_jax], [(x, v)] * 4)
+    for name, wanted in expected.items():
+        assert_agree(found[name], wanted, name, 1e-9)
+    assert_agree(hvp, wanted_hvp, "second order", 1e-6)
 
 
 @pytest.mark.parametrize("execute", ["julia", "xla"])

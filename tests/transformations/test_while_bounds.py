@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from casekit import computed
 from exports import custom_calls
 from jax import lax
 from jax.sharding import AxisType, PartitionSpec
-from jax.test_util import check_grads
 
 import pybridge as pb
 from pybridge.runtime import native
@@ -78,13 +78,13 @@ def test_native_code_uses_no_bound(execute, name, x64):
 @each_derivative
 def test_under_xla_a_bound_that_is_too_small_gives_nan_and_an_error(name, x64):
     derivative, expected = DERIVATIVES[name]
-    short = derivative(pb.bridge(grown, execute="xla", while_bound=TRIPS - 1))
-    assert np.isnan(jax.jit(short)(X))
+    short, enough = (derivative(pb.bridge(grown, execute="xla", while_bound=n)) for n in (TRIPS - 1, TRIPS))
+    in_jit = computed([short, enough], [(X,)] * 2)
+    assert np.isnan(in_jit[0])
     if name in ("grad", "grad of grad"):  # the others have a vmap, in which there are no values to see
         with pytest.raises(pb.NotDifferentiable, match="grown runs longer than its while_bound"):
             short(X)
-    enough = derivative(pb.bridge(grown, execute="xla", while_bound=TRIPS))
-    for found in (enough(X), jax.jit(enough)(X)):
+    for found in (enough(X), in_jit[1]):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
@@ -164,6 +164,14 @@ def with_a_rule(x):
     return jnp.sum(lax.while_loop(lambda s: jnp.max(s) < 9.0, step, x))
 
 
+V, STEP = np.array([0.3, -1.1, 0.8]), 1e-6
+
+
+def difference(f):
+    """Of f along V, by values alone."""
+    return lambda x: (f(x + STEP * V) - f(x - STEP * V)) / (2 * STEP)
+
+
 @pytest.mark.parametrize(
     "f", [while_in_scan, scan_in_while, while_in_while, while_in_cond, with_a_rule], ids=lambda f: f.__name__
 )
@@ -171,22 +179,33 @@ def test_loops_in_loops(f, x64):
     x = jnp.asarray([0.4, 2.0, 7.0])
     enough, short = (pb.bridge(f, execute="xla", while_bound=n) for n in (60, 1))
     native = pb.bridge(f, execute="julia")
-    assert_agree(jax.jit(jax.grad(enough))(x), jax.grad(native)(x), "gradient", 1e-9)
-    assert_agree(jax.jit(jax.hessian(enough))(x), jax.hessian(native)(x), "hessian", 1e-7)
-    check_grads(jax.jit(enough), (x,), order=1, modes=["rev"], atol=1e-6, rtol=1e-6)
-    assert np.isnan(jax.jit(jax.grad(short))(x)).any()
+    of_native = [jax.grad(native), jax.hessian(native)]
+    functions = [jax.grad(enough), jax.hessian(enough), *of_native, jax.grad(short), difference(enough)]
+    gradient, hessian, *by_native, of_short, slope = computed(functions, [(x,)] * 6)
+    assert_agree(gradient, by_native[0], "gradient", 1e-9)
+    assert_agree(hessian, by_native[1], "hessian", 1e-7)
+    np.testing.assert_allclose(gradient @ V, slope, rtol=1e-6, atol=1e-6)
+    assert np.isnan(of_short).any()
 
 
 def test_a_counter_in_the_condition_is_a_bound(x64):
+    def derivatives(f):
+        gradient = jax.grad(f)
+        return lambda x: {
+            "gradient": gradient(x),
+            "hessian": jax.hessian(f)(x),
+            "reverse over reverse": jax.grad(lambda x: jnp.vdot(gradient(x), V))(x),
+            "jvp": jax.jvp(f, (x,), (V,)),
+            "forward over forward": jax.jvp(lambda x: jax.jvp(f, (x,), (V,))[1], (x,), (V,))[1],
+            "reverse over forward": jax.grad(lambda x: jax.jvp(f, (x,), (V,))[1])(x),
+        }
+
     x = jnp.asarray([0.3, 1.2, -0.4])
-    for options in ({}, {"while_bound": 10**12}):
-        g = pb.bridge(settled, execute="xla", **options)
-        assert_agree(jax.grad(g)(x), jax.grad(settled_by_scan)(x), "gradient", 1e-11)
-        assert_agree(jax.hessian(g)(x), jax.hessian(settled_by_scan)(x), "hessian", 1e-11)
-        second = jax.grad(lambda x, g=g: jnp.vdot(jax.grad(g)(x), jnp.arange(3.0)))
-        expected = jax.grad(lambda x: jnp.vdot(jax.grad(settled_by_scan)(x), jnp.arange(3.0)))
-        assert_agree(jax.jit(second)(x), expected(x), "reverse over reverse", 1e-11)
-    check_grads(g, (x,), order=2, modes=["fwd", "rev"], atol=1e-6, rtol=1e-6)
+    bridged = [pb.bridge(settled, execute="xla", **options) for options in ({}, {"while_bound": 10**12})]
+    *found, expected = computed(list(map(derivatives, (*bridged, settled_by_scan))), [(x,)] * 3)
+    for ours in found:
+        for what, wanted in expected.items():
+            assert_agree(ours[what], wanted, what, 1e-11)
 
 
 def test_items_of_a_batch_run_as_often_as_they_need(x64):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 
+from covering import FULL
+
 from .processes import Python, ended
 
-EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "20"))
+EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "20" if FULL else "8"))
 IN_FLIGHT = """
     import sys, threading, time
     from pybridge.runtime.julia import request

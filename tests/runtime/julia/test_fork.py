@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from covering import FULL
 
 from .processes import Python
 
@@ -28,7 +29,9 @@ def test_a_forked_child_is_refused_by_name_and_ends_well(python: Python) -> None
     """).fine()
 
 
-@pytest.mark.parametrize("seconds", [0, 0.02, 0.025, 0.03, 0.05, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize(
+    "seconds", [0, 0.02, 0.025, 0.03, 0.05, 0.1, 0.2, 0.4] if FULL else [0, 0.025, 0.05, 0.2]
+)
 def test_a_fork_while_another_thread_starts_julia(seconds: float, python: Python) -> None:
     """Wherever in the start the fork comes: the child works or is refused, and the parent goes on."""
     python.run(

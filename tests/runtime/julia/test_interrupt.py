@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from covering import FULL
 
 from .processes import Python
 
 TRIES = 3
+# Seconds from the request that starts Julia.
+MOMENTS = [0.02, 0.08, 0.09, 0.1, 0.11, 0.12, 0.2] if FULL else [0.02, 0.09, 0.11, 0.2]
 
 INTERRUPTED = """
     import os, signal, threading, time
@@ -96,7 +99,7 @@ def test_an_interrupt_as_julia_is_about_to_start(python: Python) -> None:
     ).fine()
 
 
-@pytest.mark.parametrize("after", [0.02, 0.08, 0.09, 0.1, 0.11, 0.12, 0.2])
+@pytest.mark.parametrize("after", MOMENTS)
 def test_the_first_start_can_be_interrupted(python: Python, tmp_path, after) -> None:
     """At any time: some of these are while Julia has the signals to itself."""
     heard_promptly(
@@ -154,7 +157,7 @@ def test_code_that_never_looks_refuses_the_next_request_at_once(python: Python) 
     request("echo")
     for _ in range(2):
         begun = time.monotonic()
-        interrupted(lambda: spin(4))
+        interrupted(lambda: spin(3))
         called = time.monotonic()
         try:
             raise SystemExit(request("echo"))
@@ -162,7 +165,7 @@ def test_code_that_never_looks_refuses_the_next_request_at_once(python: Python) 
             assert time.monotonic() - called < 1.5
             assert "still running the function slow, since " in str(busy) and "check_cancelled" in str(busy)
         assert used[-1]() is not None, "the memory that the function uses is gone"
-        while time.monotonic() - begun < 4.2:
+        while time.monotonic() - begun < 3.2:
             time.sleep(0.1)
         assert request("echo", "next") == "next"
         assert used[-1]() is None

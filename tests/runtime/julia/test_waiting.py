@@ -16,6 +16,11 @@ LONG = """
     request("echo")
     print(request("loop", arguments=["{seconds}"], doing="compiling [b]f[/b]"))
 """
+# Where it is not the two seconds that are tested, no test waits for them.
+IMPATIENT = """
+    from pybridge.runtime.julia import waiting
+    waiting._SILENCE, waiting._REFRESH = 0.5, 0.1
+"""
 
 
 @pytest.fixture
@@ -40,11 +45,11 @@ def test_a_short_request_needs_no_word(talking: Python) -> None:
 )
 def test_threads_that_python_ends_at_exit_say_nothing(talking: Python, thread: str, said: int) -> None:
     ended = talking.run(
-        f"""
+        f"""{IMPATIENT}
     import threading
     from pybridge.runtime.julia import request
     request("echo")
-    work = lambda: request("loop", arguments=["2.6"], doing="compiling f")
+    work = lambda: request("loop", arguments=["0.9"], doing="compiling f")
     other = threading.Thread(target=work, {thread})
     other.start()
     other.join()
@@ -56,16 +61,17 @@ def test_threads_that_python_ends_at_exit_say_nothing(talking: Python, thread: s
 
 def test_who_waits_for_another_threads_request_is_told_so(talking: Python) -> None:
     ended = talking.run(
-        """
+        f"""
     import threading, time
     from pybridge.runtime.julia import request
     request("echo")
+    {IMPATIENT}
     def ask(seconds, doing, **options):
         thread = threading.Thread(target=lambda: request("loop", arguments=[seconds], doing=doing, **options))
         thread.start()
         time.sleep(0.2)
         return thread
-    threads = ask("3", "running the function slow", quiet=True), ask("0.1", "compiling g")
+    threads = ask("1.4", "running the function slow", quiet=True), ask("0.1", "compiling g")
     request("echo", doing="compiling h")
     """
     )
@@ -75,10 +81,10 @@ def test_who_waits_for_another_threads_request_is_told_so(talking: Python) -> No
 
 
 def test_words_can_be_turned_off_and_need_a_stderr(talking: Python) -> None:
-    ended = talking.with_(PYBRIDGE_PROGRESS="off").run(LONG.format(seconds=2.3))
+    ended = talking.with_(PYBRIDGE_PROGRESS="off").run(IMPATIENT + LONG.format(seconds=0.9))
     ended.fine()
     assert "compiling" not in ended.err
-    closed = talking.run("    import sys\n    sys.stderr = None" + LONG.format(seconds=2.3))
+    closed = talking.run(f"{IMPATIENT}\n    import sys\n    sys.stderr = None" + LONG.format(seconds=0.9))
     assert closed.fine() == "ended by itself\n"
 
 
@@ -91,11 +97,11 @@ def test_the_first_start_says_what_it_loads(talking: Python, tmp_path) -> None:
         "const CANCEL = Ref{Int32}(0)\n"
         "cancel_address() = UInt64(UInt(pointer_from_objref(CANCEL)))\n"
         'serve(message::String)::String = "ok\\n" * message\n'
-        "__init__() = sleep(3)\n"
+        "__init__() = sleep(1.2)\n"
         "end\n"
     )
     ended = talking.with_(PYBRIDGE_JAXPRAD=str(source), JULIA_DEPOT_PATH=f"{tmp_path / 'depot'}:").run(
-        """
+        f"""{IMPATIENT}
     from pybridge.runtime.julia import request
     request("echo")
     """

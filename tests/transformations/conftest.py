@@ -1,0 +1,1 @@
+from unoptimised import unoptimised  # noqa: F401
