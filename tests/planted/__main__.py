@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from benchmarks.markdown import between, table
 
@@ -45,7 +46,7 @@ def main(
     with ThreadPoolExecutor(jobs) as pool:
         for result in pool.map(outcome, chosen):
             outcomes.append(result)
-            finder = f"[green]{result.found[0]}[/]" if result.found else "[red]nothing finds it[/]"
+            finder = f"[green]{escape(result.found[0])}[/]" if result.found else "[red]nothing finds it[/]"
             console.print(f"{result.fault.name:40} {result.seconds:4.0f} s  {finder}")
             if not result.found:
                 console.print(result.output[-3000:], markup=False)

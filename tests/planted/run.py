@@ -18,7 +18,7 @@ from pybridge.runtime.julia import find, processor
 from .fault import ROOT, Fault
 
 _PATIENCE = 600.0  # seconds for a part
-_PYTEST = re.compile(r"^FAILED (\S+)", re.MULTILINE)
+_PYTEST = re.compile(r"^FAILED (.+?)(?: - .*)?$", re.MULTILINE)
 # "rules/elementwise: Test Failed at /folder/julia/test/rules/elementwise.jl:12"
 _JULIA = re.compile(r"^(.*): (?:Test Failed|Error During Test) at \S*/julia/test/(\S+)", re.MULTILINE)
 
