@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PRECIOUS: .venv-3.%/python.stamp .venv-3.%/bin/python
+.PRECIOUS: .venv-3.%/python.stamp
 .PHONY: help setup test test-all test-quick test-julia test-python test-oldest demo bench bench-polybench bench-choices bench-first zoo docs lint clean
 
 BIN := .venv/bin

@@ -18,6 +18,9 @@ Make = Callable[[np.random.Generator, str], np.ndarray]
 QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 """XLA's options for what runs once or twice: compiling takes most of the time."""
 
+QUICK_FLAGS = " ".join(f"--{name}={str(value).lower()}" for name, value in QUICK.items())
+"""The same for XLA_FLAGS, and so for all that a process compiles."""
+
 
 @dataclass(frozen=True)
 class Case:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import processes
+from casekit import QUICK_FLAGS
 from covering import FULL
 from markdown_it import MarkdownIt
 
@@ -24,7 +25,7 @@ _FILE = re.compile(r"(?:# |// |/\* )([\w./]+\.(?:py|jl|c))(?: \*/)?\n")
 _OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _END = "\x1e"
 # Most pages show values, and XLA compiles those in half the time; some show how results were rounded.
-_QUICK = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
+_QUICK = {"XLA_FLAGS": QUICK_FLAGS}
 _OF_ROUNDING = {"disagreements.md"}
 
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pybridge.runtime.julia import find, processor
-
+from ..julia_tests import command
 from .fault import ROOT, Fault
 
 _PATIENCE = 600.0  # seconds for a part
@@ -63,16 +62,14 @@ def copy_checkout(target: Path) -> None:
 def _command(fault: Fault) -> Sequence[str]:
     if fault.language == "python":
         return [sys.executable, "-m", "pytest", "-q", "-rf", "--tb=line", *fault.words]
-    julia = find().require()
-    start = [str(julia.executable), *processor.options(julia), "--startup-file=no"]
-    return [*start, "julia/test/runtests.jl", *fault.words]
+    return command(fault.words)
 
 
-def _output(command: Sequence[str], folder: Path, cache: Path) -> str:
+def _output(words: Sequence[str], folder: Path, cache: Path) -> str:
     environment = os.environ | {"PYTHONPATH": str(folder), "PYBRIDGE_CACHE": str(cache)}
     try:
         done = subprocess.run(
-            command,
+            words,
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pybridge.runtime.julia import find, processor
-
+from ..julia_tests import command
 from . import julia_files, python_files
 from .choice import ROOT, Candidate, fitting, known_seconds
 
@@ -48,7 +47,7 @@ def jobs(changed: Sequence[str]) -> list[Job]:
     chosen, left_out = fitting(julia_files.candidates(changed, known), _JULIA_BUDGET)
     if chosen:
         words = [c.path.removeprefix("julia/test/").removesuffix(".jl") for c in chosen]
-        found.append(Job("Julia", (*_julia(), "julia/test/runtests.jl", *words), chosen, left_out))
+        found.append(Job("Julia", tuple(command(words)), chosen, left_out))
     operations = julia_files.primitives(changed)
     if operations:
         # Each primitive's cases; JaxprAD's image is of other sources now, so Julia compiles what they need.
@@ -62,11 +61,6 @@ def jobs(changed: Sequence[str]) -> list[Job]:
     if python:
         found.append(Job("lint", (sys.executable, "-m", "ruff", "check", *python), [], []))
     return found
-
-
-def _julia() -> tuple[str, ...]:
-    julia = find().require()
-    return (str(julia.executable), *processor.options(julia), "--startup-file=no")
 
 
 def _pytest(processes: int) -> tuple[str, ...]:

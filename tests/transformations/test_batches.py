@@ -50,7 +50,7 @@ EXECUTES = "julia", "xla"
 
 
 def assert_all_agree(f, ways, tolerance, runs=1):
-    """Each way applied to `f`, and given the arguments beside it, is as in JAX, by kernels and by XLA.
+    """Each way applied to `f`, and given the arguments next to it, is as in JAX, by kernels and by XLA.
 
     All are compiled as one program.
     """

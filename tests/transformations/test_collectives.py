@@ -11,6 +11,7 @@ import re
 
 import collective_cases as cases
 import pytest
+from casekit import QUICK_FLAGS
 from evenly import evenly
 
 import pybridge as pb
@@ -21,9 +22,7 @@ def eight():
     """`eight(function, *args, **kwargs)` is its value in a process with eight devices."""
     context = multiprocessing.get_context("spawn")
     with pytest.MonkeyPatch.context() as patch:
-        # What it compiles runs once.
-        quick = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-        patch.setenv("XLA_FLAGS", f"--xla_force_host_platform_device_count=8 {quick}")
+        patch.setenv("XLA_FLAGS", f"--xla_force_host_platform_device_count=8 {QUICK_FLAGS}")
         with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
 
             def run(function, *args, **kwargs):
