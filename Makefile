@@ -113,12 +113,14 @@ test-julia: .venv/julia.stamp
 	julia="$$($(BIN)/python -c 'from pybridge.runtime.julia import find, processor; julia = find().require(); \
 		print(julia.executable, *processor.options(julia))')"; \
 	shared="$$(mktemp -d)"; trap 'rm -rf "$$shared"' EXIT; \
-	seq $(JOBS) | xargs -P $(JOBS) -I{} $$julia --startup-file=no julia/test/runtests.jl --share "$$shared"
+	seq $(JOBS) | awk '{ print $$1 % 2 ? "-O2" : "-O1" }' | \
+		xargs -P $(JOBS) -I{} $$julia --startup-file=no {} julia/test/runtests.jl --share "$$shared"
 
 test-python: .venv/image.stamp
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 # XLA compiles quickly here: what its optimiser makes of the same programs is tested with the newest.
+test-oldest: export PYBRIDGE_TESTS ?= once
 test-oldest: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 test-oldest: .venv/image.stamp $(OLDEST_VENV)
 	@$(BIN)/python -c 'import jax, sys; print("tests ran on Python %d.%d" % sys.version_info[:2], "with JAX", jax.__version__)'

@@ -1,4 +1,7 @@
-"""Which combinations of two lists of parameters are tested: `make test` takes some, `make test-all` all."""
+"""Which combinations of two lists of parameters are tested: `make test` takes some, `make test-all` all.
+
+The oldest pair of Python and JAX tests each value once: the newest tests it with several others.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from typing import Any
 SETTING = "PYBRIDGE_TESTS"
 FULL = os.environ.get(SETTING) == "full"
 """Whether everything is tested, however long it takes."""
+ONCE = os.environ.get(SETTING) == "once"
+"""Whether each value is tested with one other only."""
 
 
 def covering(
@@ -30,19 +35,22 @@ def covering(
         return pairs
     # The two lists may have equal values: they are told apart by their place.
     possible = Counter(key for pair in pairs for key in enumerate(pair))
-    missing = Counter({key: min(least, count) for key, count in possible.items()})
+    missing = Counter({key: min(1 if ONCE else least, count) for key, count in possible.items()})
+    met: Counter = Counter()
     chosen: list[tuple[Any, Any]] = []
     waiting = list(pairs)
     while waiting and missing.total():
-        best = max(waiting, key=lambda pair: _gain(pair, missing, possible))
+        best = max(waiting, key=lambda pair: _gain(pair, missing, possible, met))
         waiting.remove(best)
         chosen.append(best)
         for key in enumerate(best):
             missing[key] -= missing[key] > 0
+            met[key] += 1
     return sorted(chosen, key=pairs.index)
 
 
-def _gain(pair: tuple[Any, Any], missing: Counter, possible: Counter) -> tuple[float, float]:
-    """How many values it helps, then how rarely these can be met and how often they must."""
+def _gain(pair: tuple[Any, Any], missing: Counter, possible: Counter, met: Counter) -> tuple[float, ...]:
+    """How many values it helps, how seldom they were met, and how few pairs they are in or how often due."""
     helped = [key for key in enumerate(pair) if missing[key] > 0]
-    return len(helped), sum(missing[key] + 1 / possible[key] for key in helped)
+    rare = sum(missing[key] + 1 / possible[key] for key in helped)
+    return len(helped), -sum(met[key] for key in enumerate(pair)), rare

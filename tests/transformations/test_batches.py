@@ -11,7 +11,7 @@ import pytest
 from agreement import assert_agree
 from bound_programs import programs_in
 from casekit import QUICK
-from evenly import evenly
+from covering import covering
 from jax import lax
 
 import pybridge as pb
@@ -130,7 +130,7 @@ OF_RECORDS = {
     "vmap of vmap": lambda f: jax.vmap(jax.vmap(jax.grad(f), (None, 1, None)), (0, None, 0)),
 }
 SIZES = [3, 16, 37]
-COVERED = evenly(OF_RECORDS, SIZES)
+COVERED = covering(OF_RECORDS, SIZES)
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -180,7 +180,7 @@ OF_PENDULUMS = {
 }
 
 
-@pytest.mark.parametrize(("way", "dtype"), evenly(OF_PENDULUMS, ["float64", "float32"], least=1))
+@pytest.mark.parametrize(("way", "dtype"), covering(OF_PENDULUMS, ["float64", "float32"], least=1))
 def test_blocks_of_items_on_threads(way, dtype, x64):
     random = np.random.default_rng(3)
     angles, speeds = (random.normal(size=_PARTICLES).astype(dtype) for _ in range(2))

@@ -12,7 +12,7 @@ import re
 import collective_cases as cases
 import pytest
 from casekit import QUICK_FLAGS
-from evenly import evenly
+from covering import covering
 
 import pybridge as pb
 
@@ -36,7 +36,7 @@ def possible(name: str, what: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("name", "what"), evenly(cases.CASES, ["vmap of grad", "forward over reverse", "forward"], possible, 1)
+    ("name", "what"), covering(cases.CASES, ["vmap of grad", "forward over reverse", "forward"], possible, 1)
 )
 def test_transformations(eight, name, what):
     eight(cases.check, name, what, cases.CASES[name].types, execute="julia")

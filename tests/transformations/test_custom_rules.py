@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 from casekit import computed
-from evenly import evenly
+from covering import covering
 from rule_cases import KINDS, STRUCTURES, TELLING, XS, KindlyRefused, make
 
 import pybridge as pb
@@ -36,7 +36,7 @@ def pairs(turn):
     """Each structure with a kind that is told what is perturbed and with another; after a turn others."""
     others = [kind for kind in KINDS if kind not in TELLING]
     turned = [[*kinds[turn:], *kinds[:turn]] for kinds in (TELLING, others)]
-    return [pair for kinds in turned for pair in evenly(STRUCTURES, kinds, least=1)]
+    return [pair for kinds in turned for pair in covering(STRUCTURES, kinds, least=1)]
 
 
 @pytest.mark.parametrize(("structure", "kind"), pairs(turn=0))

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from covering import covering
 from effect_cases import CASES, EVENTS, NO_REVERSE, ONLY_REVERSE, record, recorded, twice_on_host
-from evenly import evenly
 from jax import lax
 from jax.experimental import checkify
 from jax.extend.core import jaxprs_in_params
@@ -68,14 +68,15 @@ def _key(event: tuple) -> tuple:
     return tag, [np.round(value.ravel(), 3).tolist() for value in values]
 
 
-@pytest.mark.parametrize(("name", "way"), evenly(CASES, WAYS, possible))
+@pytest.mark.parametrize(("name", "way"), covering(CASES, WAYS, possible))
 def test_as_under_jax(name, way):
     """What JAX binds is the same for every engine; this one needs no compilation by Julia."""
     assert_same(name, way, engine="jax")
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), evenly(CASES, ["value", "jit", "jitted gradient", "vmap", "hessian"], possible, least=1)
+    ("name", "way"),
+    covering(CASES, ["value", "jit", "jitted gradient", "vmap", "hessian"], possible, least=1),
 )
 def test_with_programs_in_julia(name, way):
     assert_same(name, way, execute="julia")

@@ -11,7 +11,7 @@ import pytest
 from agreement import assert_agree
 from bound_programs import programs_in
 from casekit import QUICK
-from evenly import evenly
+from covering import covering
 from jax import lax
 
 import pybridge as pb
@@ -60,7 +60,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("k", "jitted"), evenly(range(len(WAYS)), [False, True], least=1))
+@pytest.mark.parametrize(("k", "jitted"), covering(range(len(WAYS)), [False, True], least=1))
 def test_transformations_agree(k, jitted, x64):
     of = WAYS[k]
     quick = functools.partial(jax.jit, compiler_options=QUICK)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 from casekit import computed
-from evenly import evenly
+from covering import covering
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
@@ -233,7 +233,7 @@ def expected(name):
     return TABLE[name](lambda f: f)
 
 
-@pytest.mark.parametrize(("name", "execute"), evenly(TABLE, EXECUTES, least=1))
+@pytest.mark.parametrize(("name", "execute"), covering(TABLE, EXECUTES, least=1))
 def test_as_without_the_bridge(name, execute):
     found = TABLE[name](lambda f: pb.bridge(f, execute=execute))
     assert jax.tree.structure(found) == jax.tree.structure(expected(name))

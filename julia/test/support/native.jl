@@ -27,15 +27,22 @@ end
 
 "The Program's kernel in memory; with `JAXPRAD_TEST_FILES=yes` from a file, where there can be one."
 function native_kernel(p::Program)
-    get(ENV, "JAXPRAD_TEST_FILES", "no") == "yes" || return counted(() -> JaxprAD.compile(p))
+    get(ENV, "JAXPRAD_TEST_FILES", "no") == "yes" || return kernel_in_memory(p)
     try
         first(file_kernel(p))
     catch e
         e isa JaxprAD.NoObjectFile || rethrow()
         println("in no file: ", p.name, ": ", e.reason)
-        JaxprAD.compile(p)
+        kernel_in_memory(p)
     end
 end
+function kernel_in_memory(p::Program)
+    kernel = counted(() -> JaxprAD.compile(p))
+    LAST_KERNEL[] = program_text(p) => kernel
+    kernel
+end
+"The kernel compiled last and its Program's text: most tests that run one also read its code."
+const LAST_KERNEL = Ref{Pair{String,JaxprAD.Kernel}}()
 
 "Native code takes a while to compile: `JAXPRAD_TEST_NATIVE=no` leaves these checks out."
 const NATIVE = get(ENV, "JAXPRAD_TEST_NATIVE", "yes") != "no"
@@ -75,16 +82,18 @@ end
 
 Whether the compiled Program's code, and that of all functions it calls, calls nothing but these,
 LLVM's intrinsics and addresses."""
-heap_free(p::Program) = counted(() -> holds_no_call(p))
-function holds_no_call(p::Program)
-    definitions, _ = JaxprAD.kernel_code(p)
-    names = Symbol[]
-    for d in definitions
-        Core.eval(JaxprAD.Kernels, JaxprAD.in_process(d))
-        append!(names, defined_names(d))
+function heap_free(p::Program)
+    known = isassigned(LAST_KERNEL) && LAST_KERNEL[].first == program_text(p)
+    kernel = known ? LAST_KERNEL[].second : kernel_in_memory(p)
+    counted(() -> holds_no_call(kernel))
+end
+# Each kernel's function has a type of its own: nothing here is compiled anew for it.
+function holds_no_call(kernel::JaxprAD.Kernel)
+    found, seen = String[], Set{Any}()
+    for name in defined_names(kernel.source), m in methods(getfield(JaxprAD.Kernels, name))
+        heap_uses!(found, seen, m.sig)
     end
-    all(f -> all(method -> heap_free(f, Tuple(method.sig.parameters[2:end])), methods(f)),
-        [getfield(JaxprAD.Kernels, f) for f in names])
+    isempty(found)
 end
 heap_free(text::AbstractString) = heap_free(program(text))
 defined_names(ex) = Symbol[]
@@ -94,16 +103,19 @@ function defined_names(ex::Expr)
     reduce(vcat, map(defined_names, ex.args); init = Symbol[]) : Symbol[]
 end
 
-heap_free(f, types; seen = Set{Any}()) =
-    isempty(heap_uses!(String[], seen, Tuple{typeof(f),types...}))
+heap_free(@nospecialize(f), @nospecialize(types)) =
+    isempty(heap_uses!(String[], Set{Any}(), Tuple{typeof(f),types...}))
 
 "The calls of Julia's runtime in the code of a function and of those it calls."
-function heap_uses!(found, seen, signature)
+function heap_uses!(found, seen, @nospecialize(signature))
     signature in seen && return found
     push!(seen, signature)
     f, types = function_of(signature.parameters[1]), Tuple{signature.parameters[2:end]...}
-    called = map(called_name, split(sprint(io -> code_llvm(io, f, types; debuginfo = :none)), '\n'))
-    append!(found, ("$f calls $name" for name in called if name !== nothing && !harmless(name)))
+    text, caller = IOBuffer(), string(signature.parameters[1])
+    code_llvm(text, f, types; debuginfo = :none)
+    called = map(called_name, split(String(take!(text)), '\n'))
+    append!(found,
+        ("$caller calls $name" for name in called if name !== nothing && !harmless(name)))
     for (code, _) in code_typed(f, types), statement in code.code
         ex = statement isa Expr && statement.head === :(=) ? statement.args[2] : statement
         ex isa Expr && ex.head === :invoke || continue
@@ -121,7 +133,7 @@ function heap_uses!(found, seen, signature)
 end
 function_of(::Type{Type{T}}) where {T} = T
 # Of a function with fields any values do.
-function_of(T::DataType) =
+function_of(@nospecialize(T::DataType)) =
     isdefined(T, :instance) ? T.instance : reinterpret(T, zeros(UInt8, sizeof(T)))[1]
 
 "The name of what a line of LLVM calls, or nothing; for an address the library it is in."
