@@ -38,12 +38,21 @@ truncated(q::Traced) = sign(q) * floor(abs(q))
 @inline power(a, b) = NumberMath.pow(a, b)
 @inline power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
 # Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer
-# exponent 0 gives 0.
+# exponent 0 gives 0. The exponent of the derivative is an integer too, so that derivatives of any
+# order are those of a polynomial: as a float it would be a^0.0 after a¹.
 function pow_tangent_base(t, y, a, b)
     isinexact(dtype(b)) && return t * (b * a^(b - 1))
-    n = astype(b, dtype(a))
+    n = one_less_fits(b)
     iszero_n = compare(:eq, n, 0)
-    t * where_(iszero_n, 0, where_(iszero_n, 1, n) * a^(n - 1))
+    n = where_(iszero_n, 1, n)
+    t * where_(iszero_n, 0, astype(n, dtype(a)) * a^(n - 1))
+end
+"""
+The integer in a type with room for one less, but for the least Int32 or Int64, next to which 1
+does not matter."""
+function one_less_fits(n)
+    T = dtype(n)
+    sizeof(T) < 4 ? astype(n, Int32) : T <: Signed ? max(n, typemin(T) + 1) : n
 end
 pow_tangent_exponent(t, y, a, b) = t * (log(where_(compare(:eq, a, 0), 1, a)) * y)
 @binary(:pow, power; cost = 24, accepts = (A, B) -> isinexact(A) && (A === B || isinteger_dtype(B)),
