@@ -30,14 +30,32 @@ end
     r = sqrt(fma(u, u, v * v)) / scale
     ifelse((a == infinity(T)) | (b == infinity(T)), infinity(T), r)
 end
-"z/w = z w̄ / |w|²; 1/∞ is 0."
+# Dividends with parts beyond are scaled, so that no product in a quotient overflows and none that
+# matters is subnormal. The product with the divisor's scale comes first, and stays in range.
+@inline dividend_limits(::Type{Float32}) = (2.0f0^-90, 2.0f0^64)
+@inline dividend_limits(::Type{Float64}) = (2.0^-900, 2.0^300)
+"Powers of two: by which a dividend whose larger part is m is scaled, and its inverse."
+@inline function dividend_scale(m::T) where {T<:Binary}
+    low, scale = dividend_limits(T)
+    huge = m > floatmax(T) / 16
+    (ifelse(huge, T(1 / 16), ifelse(m < low, scale, one(T))),
+        ifelse(huge, T(16), ifelse(m < low, 1 / scale, one(T))))
+end
+"The power of two by which a normal m is in [2, 4); the largest one for less, and 0 for ∞."
+@inline function divisor_scale(m::T) where {T<:Binary}
+    least, all_ones = bits(smallest_normal(T)), bits(infinity(T))
+    number(all_ones - ifelse(m < smallest_normal(T), least, bits(m) & all_ones))
+end
+"z/w = z w̄ / |w|², both scaled by powers of two; 1/∞ is 0."
 @inline function quotient(z::Complex{T}, w::Complex{T}) where {T<:Binary}
     m = larger(abs(real(w)), abs(imag(w)))
-    scale = square_scale(m)
+    scale = divisor_scale(m)
     u, v = real(w) * scale, imag(w) * scale
     d = fma(u, u, v * v)
-    x, y = real(z), imag(z)
-    re, im = muladd(x, u, y * v) / d * scale, muladd(y, u, -(x * v)) / d * scale
+    there, back = dividend_scale(larger(abs(real(z)), abs(imag(z))))
+    x, y = real(z) * there, imag(z) * there
+    re = muladd(x, u, y * v) / d * scale * back
+    im = muladd(y, u, -(x * v)) / d * scale * back
     endless = (m == infinity(T)) & (abs(x) < infinity(T)) & (abs(y) < infinity(T))
     complex(ifelse(endless, zero(T), re), ifelse(endless, zero(T), im))
 end
