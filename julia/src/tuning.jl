@@ -114,6 +114,8 @@ const ROW_BLOCK_OF_FUNCTIONS = 256
 Terms that a sum over rows adds one after the other: of 128 rows, errors are those of XLA with 32,
 and more than twice as large with 128 (measured)."""
 const SUM_BLOCK = 32
+"Terms of a running total that are combined one after the other, for the same reason."
+const RUNNING_BLOCK = 32
 """
 Bytes of a row that LLVM's loops pass at a time at most: four vectors of AVX-512. What is left of a
 row they pass one by one."""

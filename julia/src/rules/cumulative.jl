@@ -17,6 +17,10 @@ for (type, title, f) in CUMULATIVE
 end
 const Cumulative = Union{CumSum,CumProd,CumMax,CumMin,CumLogSumExp}
 
+"Whether running totals of this type are the same in whatever order elements are combined."
+combines_exactly(::Cumulative, T) = T <: Integer
+combines_exactly(::Union{CumMax,CumMin}, T) = true
+
 function infer(op::Cumulative, types, attrs)
     check_axis(op, types[1], attrs[:axis])
     [types[1]]
@@ -31,17 +35,34 @@ end
 
 function accumulate_along!(f, y, x, reverse)
     along = reverse ? (size(x, 2):-1:1) : (1:1:size(x, 2))
-    A = accumulator(eltype(x))
+    isempty(along) && return
     for k in axes(x, 3), i in axes(x, 1)
-        isempty(along) && continue
-        total = A(x[i, first(along), k])
-        y[i, first(along), k] = total
-        for j in Iterators.drop(along, 1)
-            total = f(total, A(x[i, j, k]))
-            y[i, j, k] = total
-        end
+        running_totals!(f, view(y, i, along, k), view(x, i, along, k), nothing, 1:length(along))
     end
 end
+
+"""
+The total of these elements, and in y the running totals, after that of all before; by halves, so
+that errors grow with the logarithm of how many there are."""
+function running_totals!(f, y, x, before, places)
+    A = accumulator(eltype(x))
+    if length(places) > RUNNING_BLOCK
+        middle = (first(places) + last(places)) ÷ 2
+        left = running_totals!(f, y, x, before, first(places):middle)
+        right =
+            running_totals!(f, y, x, joined(f, before, left), middle+1:last(places))
+        return f(left, right)
+    end
+    total = A(x[first(places)])
+    y[first(places)] = joined(f, before, total)
+    for j in places[2:end]
+        total = f(total, A(x[j]))
+        y[j] = joined(f, before, total)
+    end
+    total
+end
+joined(f, ::Nothing, total) = total
+joined(f, before, total) = f(before, total)
 
 linear_operands(::CumSum, eqn) = (1,)
 transpose(::CumSum, b, eqn, ȳ, x) =

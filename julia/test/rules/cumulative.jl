@@ -29,3 +29,51 @@ end
 @test run(vector("cummax", 3), Any[[1.0, NaN, 5.0]])[1] |> v -> isequal(v, [1, NaN, NaN])
 @test run(jvp(vector("cummax", 4)), Any[[3.0, 1.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]])[2] ==
       [1, 1, 3, 4]
+
+# Running totals have the error of totals by blocks, however many there are and whatever the axis.
+# Near 1 products of floats have steps that all go one way.
+numbers(T, op, n) = fill(op == "cumprod" ? one(T) + eps(T) : T(0.1), n)
+exactly(op, x) =
+    op == "cumlogsumexp" ? log.(cumsum(exp.(x))) : op == "cumprod" ? cumprod(x) : cumsum(x)
+"Runs the Program natively, and by the evaluator."
+both_ways(p, x) = JaxprAD.run(JaxprAD.compile(p), p, x)[1], run(p, x)[1]
+
+@testset "$op of $n $of, reverse = $backwards, $columns lines" for (op, of, T) in (
+        ("cumsum", "f32", Float32), ("cumprod", "f32", Float32),
+        ("cumlogsumexp", "f32", Float32), ("cumsum", "c64", ComplexF32)),
+    (n, columns, backwards) in ((100_000, 1, false), (33, 1, true), (1100, 1, true),
+        (40_000, 3, false), (1057, 2, true))
+
+    shape = columns == 1 ? "$of[$n]" : "$of[$n,$columns]"
+    p = program("(%0: $shape) { %1: $shape = $op %0 {axis=0, reverse=$backwards} return %1 }")
+    x = repeat(reshape(T.(numbers(real(T), op, n)), 1, n), columns)
+    W = T <: Complex ? ComplexF64 : Float64
+    expected = exactly(op, W.(x[1, :]))
+    for y in both_ways(p, Any[columns == 1 ? vec(x) : x])
+        y = reshape(y, columns, n)
+        @test all(1:columns) do c
+            found = backwards ? reverse(y[c, :]) : y[c, :]
+            maximum(abs.(found .- expected) ./ abs.(expected)) < 20eps(real(T))
+        end
+    end
+end
+
+@testset "infinities and NaN in running totals" begin
+    n = 100
+    p = program("(%0: f32[$n]) { %1: f32[$n] = cumsum %0 {axis=0, reverse=false} return %1 }")
+    x = ones(Float32, n)
+    x[40], x[70], x[90] = Inf32, floatmax(Float32), NaN32
+    expected = cumsum(Float64.(x))
+    for y in both_ways(p, Any[x])
+        @test isequal(y, Float32.(expected))
+    end
+end
+
+@testset "in half precision, the totals are those of single precision, rounded" begin
+    n = 5000
+    p = program("(%0: f16[$n]) { %1: f16[$n] = cumsum %0 {axis=0, reverse=false} return %1 }")
+    x = fill(Float16(0.1), n)
+    for y in both_ways(p, Any[x])
+        @test maximum(abs.(y .- cumsum(Float64.(x))) ./ cumsum(Float64.(x))) < eps(Float16)
+    end
+end

@@ -23,9 +23,11 @@ end
 function emit_step!(op::Cumulative, s::Frame, e)
     x, v = e.inputs[1], e.outputs[1]
     before, along, after = around_axis(aval(v), e[:axis])
-    from, to = memory_of(s, x), memory!(s, v)
-    with_memory(s, TensorType(accumulator(dtype(v)), [after])) do totals
-        call!(s, Routines.accumulate!, native_combiner(op), to.pointer, from.pointer,
-            totals.pointer, before, along, after, e[:reverse])
+    from, to, A = memory_of(s, x), memory!(s, v), accumulator(dtype(v))
+    blocks = along > RUNNING_BLOCK && !combines_exactly(op, A)
+    routine = blocks ? Routines.accumulate_blocks! : Routines.accumulate!
+    with_elements(s, A, blocks ? Routines.running_memory(along, after) : after) do memory
+        call!(s, routine, native_combiner(op), to.pointer, from.pointer, memory, before, along,
+            after, e[:reverse])
     end
 end

@@ -12,7 +12,7 @@ Base.Experimental.@optlevel 3
 
 using ..FFI: @call_address
 using ..JaxprAD: stored, working, accumulator, precedes, total_order, LONGEST_RUN, SHORT_RUN,
-    TILED_BYTES, FETCHED_BYTES, OPAQUE_POINTERS, llvm_function
+    RUNNING_BLOCK, TILED_BYTES, FETCHED_BYTES, OPAQUE_POINTERS, llvm_function
 
 @inline at(p::Ptr, i::Int) = unsafe_load(p, i + 1)
 @inline put!(p::Ptr{T}, x, i::Int) where {T} = unsafe_store!(p, stored(T, x), i + 1)
