@@ -28,6 +28,11 @@ Equations that are tried as the beginning of the second trip, so that the search
 loop in a loop of n trips needs n or more."""
 const MOST_CANDIDATES = 256
 
+# ---- trip counts (rules/while.jl)
+
+"Rounds of a counter's range that are followed to count a loop's iterations: all, of 8 bits."
+const MOST_LAPS = 256
+
 # ---- residuals (passes/rematerialize.jl, pack_loop_residuals.jl)
 
 "The part of a residual up to which what it is computed from is kept in its place. Chosen."

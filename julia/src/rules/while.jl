@@ -143,7 +143,7 @@ end
 const MIRRORED = Dict(:gt => :lt, :ge => :le, :lt => :gt, :le => :ge)
 
 """
-Trips that one comparison allows: a carry that starts at a literal, grows by a literal, and is
+Iterations that one comparison allows: a carry that starts at a literal, grows by a literal, and is
 compared with a literal."""
 function counted_trips(eqn, comparison)
     comparison === nothing && return nothing
@@ -153,8 +153,22 @@ function counted_trips(eqn, comparison)
     op in (:gt, :ge) && ((op, a, b) = (MIRRORED[op], b, a))
     start, step, limit = initial_value(eqn, a), increment(eqn, a), invariant_value(eqn, b)
     (start === nothing || step === nothing || limit === nothing || step <= 0) && return nothing
-    distance = BigInt(limit) - start + (op === :le ? 1 : 0)
-    Int(clamp(cld(distance, step), 0, typemax(Int)))
+    steps_below(limit + (op === :le ? 1 : 0), start, step, dtype(a))
+end
+
+"""
+How often `i += step` runs while `i < limit`, with an `i` of type T that wraps around where it
+leaves its range; nothing where that takes more than `MOST_LAPS` rounds of the range, or never
+ends. Of 8 bits every counter that ends is counted."""
+function steps_below(limit::BigInt, i::BigInt, step::BigInt, ::Type{T}) where {T}
+    count, range = big(0), big(2)^8sizeof(T)
+    for _ in 1:MOST_LAPS
+        steps = max(cld(limit - i, step), 0)
+        count, i = count + steps, i + steps * step
+        i <= typemax(T) && return Int(min(count, typemax(Int)))
+        i -= range
+    end
+    nothing
 end
 
 "Which carry an atom of the condition is, or nothing."

@@ -101,3 +101,47 @@ end
     before = replace(text, "], bound=none" => "]")
     @test before != text == JaxprAD.program_text(program(before))
 end
+
+# while (i, x): i < limit, i += step, x = 2x, with a counter of a type T.
+wrapping(T, start, step, limit) = """(%0: f64[]) {
+  %1: $T[], %2: f64[] = while $start:$T %0 {cond_consts=0, body_consts=0, bound=none,
+    cond=(%0: $T[], %1: f64[]) {
+    %2: bool[] = lt %0 $limit:$T
+    return %2
+  }, body=(%0: $T[], %1: f64[]) {
+    %2: $T[] = add %0 $step:$T
+    %3: f64[] = mul 1.25:f64 %1
+    return %2 %3
+  }}
+  return %2
+}"""
+# The counters' values, by integers of Julia that wrap around: -106 follows 100 + 50 of int8.
+function counter_steps(::Type{T}, start, step, limit) where {T}
+    i, n = T(start), 0
+    while i < T(limit)
+        i += T(step)
+        n += 1
+        n < 10^5 || error("the loop does not end")
+    end
+    n
+end
+
+@testset "a counter that wraps around: $T from $start by $step below $limit" for (T, name, start,
+    step, limit) in ((Int8, "i8", 0, 50, 120), (Int8, "i8", 0, 100, 120),
+    (Int8, "i8", -128, 127, 127), (UInt8, "u8", 10, 255, 20), (UInt8, "u8", 3, 250, 251),
+    (Int16, "i16", 0, 20000, 32000), (Int32, "i32", 0, 1500000000, 2000000000))
+
+    n, text = counter_steps(T, start, step, limit), wrapping(name, start, step, limit)
+    @test JaxprAD.trip_count(program(text).equations[1]) == n
+    check(text, fill(0.7); reference = x -> (1.25^n * x[],), tolerance = 1e-6,
+        name = "$name, $n iterations")
+end
+
+@testset "a counter whose rounds are too many to follow" begin
+    # From one odd number to the next, down: 2^29 rounds of 32 bits.
+    p = program(wrapping("u32", 2^30 + 1, 2^32 - 2, 2^30 + 2))
+    @test JaxprAD.trip_count(p.equations[1]) === nothing
+    # It is below the limit for ever.
+    @test JaxprAD.trip_count(program(wrapping("i8", 0, 2, 127)).equations[1]) === nothing
+    @test JaxprAD.trip_count(program(wrapping("i8", 0, 64, 127)).equations[1]) === nothing
+end
