@@ -28,11 +28,6 @@ Equations that are tried as the beginning of the second trip, so that the search
 loop in a loop of n trips needs n or more."""
 const MOST_CANDIDATES = 256
 
-# ---- trip counts (rules/while.jl)
-
-"Rounds of a counter's range that are followed to count a loop's iterations: all, of 8 bits."
-const MOST_LAPS = 256
-
 # ---- residuals (passes/rematerialize.jl, pack_loop_residuals.jl)
 
 "The part of a residual up to which what it is computed from is kept in its place. Chosen."
@@ -119,8 +114,10 @@ const ROW_BLOCK_OF_FUNCTIONS = 256
 Terms that a sum over rows adds one after the other: of 128 rows, errors are those of XLA with 32,
 and more than twice as large with 128 (measured)."""
 const SUM_BLOCK = 32
-"Terms of a running total that are combined one after the other, for the same reason."
-const RUNNING_BLOCK = 32
+"""
+Terms of a running total that are combined one after the other, for the same reason; of one line, so
+many blocks are vectors."""
+const RUNNING_BLOCK = 16
 """
 Bytes of a row that LLVM's loops pass at a time at most: four vectors of AVX-512. What is left of a
 row they pass one by one."""

@@ -46,11 +46,10 @@ The total of these elements, and in y the running totals, after that of all befo
 that errors grow with the logarithm of how many there are."""
 function running_totals!(f, y, x, before, places)
     A = accumulator(eltype(x))
-    if length(places) > RUNNING_BLOCK
+    if length(places) > FEW_TERMS
         middle = (first(places) + last(places)) ÷ 2
         left = running_totals!(f, y, x, before, first(places):middle)
-        right =
-            running_totals!(f, y, x, joined(f, before, left), middle+1:last(places))
+        right = running_totals!(f, y, x, joined(f, before, left), middle+1:last(places))
         return f(left, right)
     end
     total = A(x[first(places)])
@@ -61,6 +60,7 @@ function running_totals!(f, y, x, before, places)
     end
     total
 end
+const FEW_TERMS = 16
 joined(f, ::Nothing, total) = total
 joined(f, before, total) = f(before, total)
 

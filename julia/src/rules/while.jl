@@ -159,7 +159,7 @@ end
 """
 How often `i += step` runs while `i < limit`, with an `i` of type T that wraps around where it
 leaves its range; nothing where that takes more than `MOST_LAPS` rounds of the range, or never
-ends. Of 8 bits every counter that ends is counted."""
+ends."""
 function steps_below(limit::BigInt, i::BigInt, step::BigInt, ::Type{T}) where {T}
     count, range = big(0), big(2)^8sizeof(T)
     for _ in 1:MOST_LAPS
@@ -170,6 +170,8 @@ function steps_below(limit::BigInt, i::BigInt, step::BigInt, ::Type{T}) where {T
     end
     nothing
 end
+"Enough for every counter of 8 bits that ends."
+const MOST_LAPS = 256
 
 "Which carry an atom of the condition is, or nothing."
 function carry_index(eqn, a)

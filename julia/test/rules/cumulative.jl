@@ -31,18 +31,19 @@ end
       [1, 1, 3, 4]
 
 # Running totals have the error of totals by blocks, however many there are and whatever the axis.
-# Near 1 products of floats have steps that all go one way.
+# The relative errors of all factors add up in a product, in any order; but one by one they are
+# those of sums near 1, a hundred times as large here.
 numbers(T, op, n) = fill(op == "cumprod" ? one(T) + eps(T) : T(0.1), n)
 exactly(op, x) =
     op == "cumlogsumexp" ? log.(cumsum(exp.(x))) : op == "cumprod" ? cumprod(x) : cumsum(x)
 "Runs the Program natively, and by the evaluator."
 both_ways(p, x) = JaxprAD.run(JaxprAD.compile(p), p, x)[1], run(p, x)[1]
 
-@testset "$op of $n $of, reverse = $backwards, $columns lines" for (op, of, T) in (
+@testset "$op $of [$n, $columns], reverse = $backwards" for (op, of, T) in (
         ("cumsum", "f32", Float32), ("cumprod", "f32", Float32),
         ("cumlogsumexp", "f32", Float32), ("cumsum", "c64", ComplexF32)),
-    (n, columns, backwards) in ((100_000, 1, false), (33, 1, true), (1100, 1, true),
-        (40_000, 3, false), (1057, 2, true))
+    (n, columns, backwards) in ((100_000, 1, false), (17, 1, true), (256, 1, false),
+        (777, 1, true), (40_000, 3, false), (1057, 2, true))
 
     shape = columns == 1 ? "$of[$n]" : "$of[$n,$columns]"
     p = program("(%0: $shape) { %1: $shape = $op %0 {axis=0, reverse=$backwards} return %1 }")
@@ -53,7 +54,8 @@ both_ways(p, x) = JaxprAD.run(JaxprAD.compile(p), p, x)[1], run(p, x)[1]
         y = reshape(y, columns, n)
         @test all(1:columns) do c
             found = backwards ? reverse(y[c, :]) : y[c, :]
-            maximum(abs.(found .- expected) ./ abs.(expected)) < 20eps(real(T))
+            maximum(abs.(found .- expected) ./ abs.(expected)) <
+            (op == "cumprod" ? 50 : 10) * eps(real(T))
         end
     end
 end

@@ -14,7 +14,7 @@ tuple_of(x...) = Expr(:call, tuple, x...)
 "The combiner in functions that throw nothing."
 native_combiner(op) = combiner(op)
 native_combiner(::CumLogSumExp) = native_logaddexp
-function native_logaddexp(a, b)
+@inline function native_logaddexp(a, b)
     m = max(a, b)
     ifelse(a == b, a + oftype(a, log(2)),
         ifelse(isnan(m), m, m + NumberMath.log1p(NumberMath.exp(-abs(a - b)))))

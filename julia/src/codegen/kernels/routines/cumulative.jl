@@ -34,91 +34,120 @@ end
 end
 
 # The same where combining rounds: a million numbers added one by one lose what is small beside the
-# sum so far. A running total is that of all blocks before, combined with the one in its own block;
-# blocks are combined likewise, `RUNNING_BLOCK` of one level to one of the next, so that an error
-# comes of some `RUNNING_BLOCK` combinations a level. `memory` has, after a block of one line where
-# there is one, rows of `after` accumulators:
+# sum so far. A running total is that of all blocks before, combined with the one in its own block.
+# Blocks are combined two by two, and these again, so that an error comes of as many combinations as
+# a block and the logarithm of the number of blocks have. `memory` has what is inside of the blocks
+# of one line, where there is one, and then rows of `after` accumulators:
 #
 #     row 0        the running totals in the block
-#     row 2l - 1   the total of those blocks of level l that no block of a higher level has
+#     row 2l - 1   the total of that block of level l that is in none of a higher level, if any
 #     row 2l       the total of the blocks of all levels from l on
 
 "The levels of so many blocks, of which the last one is added to none."
-running_levels(blocks) = blocks > 1 ? ndigits(blocks - 1; base = RUNNING_BLOCK) : 0
+running_levels(blocks) = blocks > 1 ? ndigits(blocks - 1; base = 2) : 0
 "The accumulators of `memory`."
 running_memory(along, after) =
-    (after == 1 ? RUNNING_BLOCK : 0) + (1 + 2running_levels(cld(along, RUNNING_BLOCK))) * after
+    (after == 1 ? RUNNING_BLOCK^2 : 0) +
+    (1 + 2running_levels(cld(along, RUNNING_BLOCK))) * after
 
 @noinline function accumulate_blocks!(f::F, y::Ptr{T}, x::Ptr{T}, memory::Ptr{A}, before::Int,
     along::Int, after::Int, backwards::Bool) where {F,T,A}
-    rows = after == 1 ? memory + RUNNING_BLOCK * sizeof(A) : memory
-    last_block = quotient(along - 1, RUNNING_BLOCK)
-    for b in 0:before-1, k in 0:last_block
-        start = k * RUNNING_BLOCK
-        n, line = min(RUNNING_BLOCK, along - start), b * along * after
-        after > 1 ? block_of_lines!(f, y, x, rows, line, along, after, backwards, start, n) :
-        backwards ? block_of_line!(f, y, x, memory, rows, line + along - 1 - start, -1, k, n) :
-        block_of_line!(f, y, x, memory, rows, line + start, 1, k, n)
-        k < last_block && add_block!(f, rows, k, after)
+    rows = after == 1 ? memory + RUNNING_BLOCK^2 * sizeof(A) : memory
+    for b in 0:before-1
+        line = b * along * after
+        after > 1 ? accumulate_lines_by_blocks!(f, y, x, rows, line, along, after, backwards) :
+        backwards ?
+        accumulate_line_by_blocks!(f, y, x, memory, rows, line + along - 1, -1, along) :
+        accumulate_line_by_blocks!(f, y, x, memory, rows, line, 1, along)
     end
 end
 
-@inline function block_of_line!(f, y, x, inside::Ptr{A}, rows, start, step, k, n) where {A}
-    total = stored(A, at(x, start))
+# Of a line, as many blocks side by side as a block has elements are vectors.
+@inline function accumulate_line_by_blocks!(f, y, x, inside, rows, start, step, along)
+    last_block = quotient(along - 1, RUNNING_BLOCK)
+    whole = quotient(along, RUNNING_BLOCK^2) * RUNNING_BLOCK
+    k = 0
+    while k <= last_block
+        together = ifelse(k < whole, RUNNING_BLOCK, 1)
+        n = min(RUNNING_BLOCK, along - k * RUNNING_BLOCK)
+        from = start + k * RUNNING_BLOCK * step
+        k < whole ? totals_of_blocks!(f, inside, x, from, step) :
+        totals_of_block!(f, inside, x, from, step, n)
+        for lane in 0:together-1
+            put!(rows, at(inside, (n - 1) * RUNNING_BLOCK + lane), 0)
+            sofar, place = at(rows, 2), from + lane * RUNNING_BLOCK * step
+            if k + lane == 0
+                @vector for j in 0:n-1
+                    put!(y, at(inside, j * RUNNING_BLOCK), place + j * step)
+                end
+            else
+                @vector for j in 0:n-1
+                    put!(y, f(sofar, at(inside, j * RUNNING_BLOCK + lane)), place + j * step)
+                end
+            end
+            k + lane < last_block && add_block!(f, rows, k + lane, 1)
+        end
+        k += together
+    end
+end
+@inline function totals_of_blocks!(f, inside::Ptr{A}, x, from, step) where {A}
+    for j in 0:RUNNING_BLOCK-1
+        @vector for lane in 0:RUNNING_BLOCK-1
+            v = stored(A, at(x, from + (lane * RUNNING_BLOCK + j) * step))
+            i = j * RUNNING_BLOCK + lane
+            put!(inside, j == 0 ? v : stored(A, f(at(inside, i - RUNNING_BLOCK), v)), i)
+        end
+    end
+end
+@inline function totals_of_block!(f, inside::Ptr{A}, x, from, step, n) where {A}
+    total = stored(A, at(x, from))
     put!(inside, total, 0)
     for j in 1:n-1
-        total = stored(A, f(total, stored(A, at(x, start + j * step))))
-        put!(inside, total, j)
-    end
-    put!(rows, total, 0)
-    if k == 0
-        @vector for j in 0:n-1
-            put!(y, at(inside, j), start + j * step)
-        end
-    else
-        before = at(rows, 2)
-        @vector for j in 0:n-1
-            put!(y, f(before, at(inside, j)), start + j * step)
-        end
+        total = stored(A, f(total, stored(A, at(x, from + j * step))))
+        put!(inside, total, j * RUNNING_BLOCK)
     end
 end
 
-@inline function block_of_lines!(f, y, x, inside::Ptr{A}, line, along, after, backwards, start,
-    n) where {A}
-    before = nth(inside, 2, after)
-    for j in 0:n-1
-        row = line + (backwards ? along - 1 - start - j : start + j) * after
-        @vector for i in 0:after-1
-            v = stored(A, at(x, row + i))
-            total = j == 0 ? v : stored(A, f(at(inside, i), v))
-            put!(inside, total, i)
-            put!(y, start == 0 ? total : f(at(before, i), total), row + i)
+@inline function accumulate_lines_by_blocks!(f, y, x, inside::Ptr{A}, line, along, after,
+    backwards) where {A}
+    sofar = nth(inside, 2, after)
+    for k in 0:quotient(along - 1, RUNNING_BLOCK)
+        start = k * RUNNING_BLOCK
+        n = min(RUNNING_BLOCK, along - start)
+        for j in 0:n-1
+            row = line + (backwards ? along - 1 - start - j : start + j) * after
+            @vector for i in 0:after-1
+                v = stored(A, at(x, row + i))
+                total = j == 0 ? v : stored(A, f(at(inside, i), v))
+                put!(inside, total, i)
+                put!(y, k == 0 ? total : f(at(sofar, i), total), row + i)
+            end
         end
+        start + n < along && add_block!(f, inside, k, after)
     end
 end
 
 "Adds a finished block, after k others, to what is before the next one."
 @inline function add_block!(f, rows::Ptr{A}, k, after) where {A}
-    level, block, total = 1, rows, nth(rows, 1, after)
-    place, rest = remainder(k, RUNNING_BLOCK), quotient(k, RUNNING_BLOCK)
-    while true
+    level, block = 1, rows
+    while (k >> (level - 1)) & 1 == 1       # with the block that this level has, to the next
+        total = nth(rows, 2level - 1, after)
         @vector for i in 0:after-1
-            v = at(block, i)
-            put!(total, place == 0 ? v : stored(A, f(at(total, i), v)), i)
+            put!(total, stored(A, f(at(total, i), at(block, i))), i)
         end
-        place == RUNNING_BLOCK - 1 || break
-        level, block, total = level + 1, total, nth(rows, 2level + 1, after)
-        place, rest = remainder(rest, RUNNING_BLOCK), quotient(rest, RUNNING_BLOCK)
+        level, block = level + 1, total
     end
-    # No level below has a block now.
-    higher = nth(rows, rest == 0 ? 2level - 1 : 2level + 2, after)
+    total, sofar = nth(rows, 2level - 1, after), nth(rows, 2level, after)
+    some_higher = k >> level != 0
+    higher = nth(rows, some_higher ? 2level + 2 : 0, after)
     @vector for i in 0:after-1
-        v = at(total, i)
-        put!(nth(rows, 2level, after), rest == 0 ? v : stored(A, f(at(higher, i), v)), i)
+        v = at(block, i)
+        put!(total, v, i)
+        put!(sofar, some_higher ? stored(A, f(at(higher, i), v)) : v, i)
     end
     for l in 1:level-1
         @vector for i in 0:after-1
-            put!(nth(rows, 2l, after), at(nth(rows, 2level, after), i), i)
+            put!(nth(rows, 2l, after), at(sofar, i), i)
         end
     end
 end
