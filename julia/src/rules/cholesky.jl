@@ -8,10 +8,12 @@ function infer(op::Cholesky, types, attrs)
     types
 end
 
+# LAPACK stops at a pivot that is NaN; some versions of OpenBLAS go on, with zeros in its column.
 evaluate(::Cholesky, x, attrs, types) =
     each_matrix(types, x[1]) do a
-        l, failed = LAPACK.potrf!('L', a)
-        (tril(failed == 0 ? l : fill!(l, NaN)),)
+        hasnan(a) = any(isnan, tril(a, -1)) || any(isnan, real.(diag(a)))
+        l, failed = hasnan(a) ? (a, 1) : LAPACK.potrf!('L', a)
+        (tril(failed == 0 && !hasnan(l) ? l : fill!(l, NaN)),)
     end
 
 # The operand X is read as the Hermitian A = tril(X, -1) + tril(X, -1)ᴴ + Re diag X: so a tangent Ẋ,

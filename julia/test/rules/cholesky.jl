@@ -38,6 +38,23 @@ check_value("(%0: f64[2,2]) { %1: f64[2,2] = cholesky %0 return %1 }",
     x -> (rowmajor([2.0 0; 1 1]),), rowmajor([4.0 99; 2 2]))
 check_value("(%0: f64[2,2]) { %1: f64[2,2] = cholesky %0 return %1 }",
     x -> (rowmajor([NaN 0; NaN NaN]),), rowmajor([1.0 2; 2 1]))
+@testset "NaN in what is read makes the factor NaN, $n x $n $T" for (T, type) in (Float32 => "f32",
+        Float64 => "f64", ComplexF32 => "c64"), n in (3, 40)
+
+    p = program(bare("$type[$n,$n]"))
+    for (i, j) in ((1, 1), (2, 1), (n, n), (n, 1))
+        x = Matrix{T}(I, n, n)
+        x[j, i] = NaN       # row-major
+        for y in (run(p, Any[x])[1], JaxprAD.run(JaxprAD.compile(p), p, Any[x])[1])
+            @test all(isnan, [y[c, k] for k in 1:n for c in 1:k])
+            @test all(iszero, [y[c, k] for k in 1:n for c in k+1:n])
+        end
+    end
+    x = Matrix{T}(I, n, n)
+    x[1:2, 1:2] = [NaN 0.5; 0.5 1]
+    @test all(isnan, JaxprAD.run(JaxprAD.compile(p), p, Any[x])[1][1, :])
+end
+
 check_value("(%0: f64[0,0]) { %1: f64[0,0] = cholesky %0 return %1 }", x -> (x,), zeros(0, 0))
 @test refuses("(%0: f64[2,3]) { %1: f64[2,3] = cholesky %0 return %1 }")
 @test refuses("(%0: i32[2,2]) { %1: i32[2,2] = cholesky %0 return %1 }")

@@ -59,17 +59,32 @@ end
 end
 
 # A row-major lower triangle is a column-major upper one: of A as LAPACK sees it, Aᵀ = conj(A), it
-# makes U with Uᴴ U = Aᵀ, and L = Uᵀ.
+# makes U with Uᴴ U = Aᵀ, and L = Uᵀ. LAPACK stops at a pivot that is NaN; some versions of OpenBLAS
+# go on, with zeros and ones after it.
 @noinline function cholesky!(potrf::Lapack, y::Ptr{T}, x::Ptr{T}, w::Ptr{A}, batches::Int,
     n::Int) where {T,A}
     for k in 0:batches-1
         to = nth(y, k, n * n)
         give_vector!(w, nth(x, k, n * n), n * n)
-        potrf!(potrf, n, w) == 0 || fill_nan!(w, n * n)
+        !has_nan(w, n) && potrf!(potrf, n, w) == 0 && !has_nan(w, n) || fill_nan!(w, n * n)
         for i in 0:n-1, j in 0:n-1
             put!(to, j <= i ? stored(T, at(w, i * n + j)) : zero(T), i * n + j)
         end
     end
+end
+
+"Whether something is NaN that is read of a Hermitian matrix: of its diagonal, the real part."
+@inline function has_nan(p::Ptr, n)
+    found = false
+    for i in 0:n-1
+        for j in 0:i-1
+            x = at(p, i * n + j)
+            found |= x != x
+        end
+        pivot = real(at(p, i * (n + 1)))
+        found |= pivot != pivot
+    end
+    found
 end
 
 @noinline function lu!(getrf::Lapack, y::Ptr{T}, pivots::Ptr{Int32}, permutation::Ptr{Int32},
