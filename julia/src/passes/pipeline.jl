@@ -68,7 +68,7 @@ function linearized(p::Program, active; compact = false, optimized = false)
     shorter === l || !(compact || optimized) ? shorter : optimized_halves(shorter)
 end
 "What is linearized in its place for residuals that are few."
-compacted(p::Program) = share_reciprocals(static_windows(reroll_loops(p)))
+compacted(p::Program) = static_windows(reroll_loops(p))
 optimized_halves(l::Linearized) =
     Linearized(optimize(l.known), optimize(l.linear), l.hastangent, l.residuals)
 

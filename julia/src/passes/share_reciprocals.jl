@@ -1,14 +1,20 @@
 # x / d, where d is the same for three x, as x r with the reciprocal r of d, as XLA has it: a
-# division takes some fifteen times as long as a product, and derivatives need the reciprocal too.
+# division takes some fifteen times as long as a product.
+#
+# What has a finite quotient may have no reciprocal: that of d = 1e-40 is infinite in single
+# precision, that of 3e38 subnormal. So d is scaled by a power of two s, which is 1 but for very
+# large and very small d: x / d = (x s) r with r = 1 / (d s). Both are normal numbers then, and x s
+# leaves the range only where the quotient does. Derivatives are made before this, of the quotient
+# itself: that of r would square it.
 
 """
     share_reciprocals(program) -> Program
 
 The same Program, in which quotients of short rows by a number each are products. Values change
-by rounding, and where the array's reciprocal is infinite or subnormal."""
+by rounding."""
 function share_reciprocals(p::Program)
     any(e -> isquotient(e) || hasbodies(e), p.equations) || return p
-    b, spread, reciprocals = Builder(), IdDict{Var,Equation}(), IdDict{Var,Atom}()
+    b, spread, reciprocals = Builder(), IdDict{Var,Equation}(), IdDict{Var,Tuple{Atom,Atom}}()
     for e in p.equations
         b.source = e.source
         isbroadcast(e) && (spread[e.outputs[1]] = e)
@@ -19,12 +25,22 @@ function share_reciprocals(p::Program)
     dce(with(p; equations = b.equations))
 end
 
-"The product that the quotient `e` by a broadcast is, after what gives its second factor."
+"The product that the quotient `e` by a broadcast is, after what gives its factors."
 function times_reciprocal!(b::Builder, e::Equation, broadcast::Equation, reciprocals)
     d = broadcast.inputs[1]
-    r = get!(() -> emit(b, :div, Literal(one(dtype(d))), d), reciprocals, d)
-    spread = only_one(emit!(b, broadcast.op, Atom[r], broadcast.attrs))
-    with(e; op = primitive(:mul), inputs = Atom[e.inputs[1], spread])
+    factors = get!(() -> scaled_reciprocal!(b, d), reciprocals, d)
+    s, r = [only_one(emit!(b, broadcast.op, Atom[a], broadcast.attrs)) for a in factors]
+    with(e; op = primitive(:mul), inputs = Atom[emit(b, :mul, e.inputs[1], s), r])
+end
+
+"A power of two s, elementwise, and 1 / (d s)."
+function scaled_reciprocal!(b::Builder, d::Atom)
+    d, largest = Traced(b, d), exponent(floatmax(dtype(d))) + 1
+    extreme, scale = 2.0^(3largest ÷ 4), 2.0^(largest ÷ 2)
+    m = abs(d)
+    small = where_(compare(:lt, m, 1 / extreme), literal(d, scale), literal(d, 1))
+    s = where_(compare(:gt, m, extreme), 1 / scale, small)
+    s.atom, (1 / (d * s)).atom
 end
 
 isquotient(e::Equation) =

@@ -20,21 +20,33 @@ divisions(p) = count(e -> name_of(e) === :div, p.equations)
 
     p = program(quotients(shape, dims, of))
     q = typecheck(share_reciprocals(p))
-    @test divisions(q) == 1 && count(e -> name_of(e) === :mul, q.equations) == 2
+    @test divisions(q) == 1 && count(e -> name_of(e) === :mul, q.equations) == 5
     T = dtype(p.inputs[1])
     x = Any[normal(r, T, shape), normal(r, T, shape), normal(r, T, shape[dims.+1]) .+ T(4)]
     @test relative_error(run(q, x), run(p, x)) < 4eps(T)
     @test native_agrees(p, x; tolerance = 4eps(T))
 end
 
-@testset "where there is no reciprocal, they are what XLA makes of them, $d" for d in (
-    0.0, -0.0, Inf, NaN, floatmin() / 8, nextfloat(0.0), floatmax())
+# Divisors from subnormal to the largest, next to dividends whose quotients are in range.
+@testset "the range is that of quotients, $of" for (of, T) in (("f32", Float32), ("f64", Float64))
+    low, high = exponent(nextfloat(zero(T))), exponent(floatmax(T))
+    divisors = T[ldexp(T(1.3), k) for k in low+1:high]
+    p = program(quotients([length(divisors), 3], [0], of))
+    q = typecheck(share_reciprocals(p))
+    @test divisions(q) == 1
+    quotient = ldexp.(T(0.7), rand(r, -20:20, 3, length(divisors)))
+    x = T.(clamp.(quotient .* reshape(big.(divisors), 1, :), -floatmax(T), floatmax(T)))
+    expected = T.(big.(x) ./ reshape(big.(divisors), 1, :))
+    near(y) = all(abs.(y .- expected) .<= 2eps.(expected))
+    @test near(run(q, Any[x, x, divisors])[1])
+    @test near(JaxprAD.run(JaxprAD.compile(p), p, Any[x, x, divisors])[1])
+end
 
+@testset "by what has no reciprocal, $d" for d in (0.0, -0.0, Inf, -Inf, NaN)
     p = program(quotients([2, 3], [0]))
     x = rowmajor([1.0 2.0 3.0; 0.0 -1.0 Inf])
     kernel = JaxprAD.compile(p)
-    y = JaxprAD.run(kernel, p, Any[x, x, [d, d]])[1]
-    @test isequal(y, x .* inv(d)) || isequal(y, x ./ d)
+    @test isequal(JaxprAD.run(kernel, p, Any[x, x, [d, d]])[1], x ./ d)
 end
 
 @testset "what divides stays where nothing is gained" begin
@@ -57,13 +69,34 @@ end
       %4: f64[] = reduce_sum %3 {axes=[0, 1, 2]}
       return %4 }""")
     q = JaxprAD.with_gradient(p, trues(2))
-    @test all(e -> name_of(e) !== :div || JaxprAD.shape(e.outputs[1]) == [4, 4], q.equations)
+    @test all(e -> name_of(e) !== :div || JaxprAD.shape(e.outputs[1]) == [4, 4],
+        share_reciprocals(q).equations)
     x = Any[normal(r, Float64, [4, 4, 3]), normal(r, Float64, [4, 4]) .+ 4]
     y, x̄ = run(q, x)[1], run(q, x)[2:end]
     d = reshape(x[2], 1, 4, 4)
     @test y[] ≈ sum(x[1] ./ d)
     @test x̄[1] ≈ ones(3) ./ d
     @test x̄[2] ≈ reshape(-sum(x[1] ./ d .^ 2; dims = 1), 4, 4)
+end
+
+@testset "derivatives of shares keep their range, $size" for size in (1.0f20, 1.0f-20, 8.0f37)
+    p = program("""(%0: f32[4,3]) {
+      %1: f32[4] = reduce_sum %0 {axes=[1]}
+      %2: f32[4,3] = broadcast_in_dim %1 {shape=[4, 3], dims=[0]}
+      %3: f32[4,3] = div %0 %2
+      return %3 }""")
+    x, ȳ = size .* Float32[1 2 0.5 1; 1 1 0.5 0.25; 1 0.5 1 2], randn(r, Float32, 3, 4)
+    v, b = JaxprAD.linearized(p, [true]; compact = true, optimized = true), JaxprAD.Builder()
+    inputs = JaxprAD.fresh(p.inputs)
+    known = JaxprAD.inline!(b, v.known, inputs)
+    cotangent = JaxprAD.fresh(p.inputs)
+    x̄ = JaxprAD.backward!(b, v.linear, known[2:end], JaxprAD.Atom[cotangent...])
+    q = typecheck(Program("vjp", vcat(inputs, cotangent), b.equations, JaxprAD.Atom[x̄...]))
+    wide, total = Float64.(x), sum(Float64.(x); dims = 1)
+    expected = ȳ ./ total .- sum(ȳ .* wide; dims = 1) ./ total .^ 2
+    for g in (run(q, Any[x, ȳ])[1], JaxprAD.run(JaxprAD.compile(q), q, Any[x, ȳ])[1])
+        @test maximum(abs.(g .- expected)) < 1e-5 * maximum(abs.(expected))
+    end
 end
 
 @testset "in loops" begin
