@@ -224,7 +224,8 @@ fill_literal(op::Primitive, eqn) = nothing
     linear_slots(op, eqn) -> operand positions
 
 The operands in which the primitive is linear with all others fixed, where adding before applying it
-is no more work than after. Called by `factor_sums`."""
+is no more work than after, and as good as never overflows where adding after does not. Called by
+`factor_sums`."""
 linear_slots(op::Primitive, eqn) = ()
 
 """

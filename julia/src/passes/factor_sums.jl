@@ -6,6 +6,12 @@
 # errors themselves (compensated summation, error-free products) reach one quantity by two ways of
 # adding and subtract, so their terms have additive ancestors in common, with opposite signs: such
 # terms are left as they stand.
+#
+# The range is that of sums: a sum may overflow on the way in one order of its terms and not in
+# another. Through a linear map terms are added only where the map moves or adds elements, or
+# multiplies by a number that is not below 1 (`linear_slots`); else u + v may be infinite where
+# u w + v w is not. The exception are matrix products of terms over half of the largest number, in
+# all but half precision: adding first halves their work.
 
 "A signed term."
 struct Term

@@ -67,10 +67,12 @@ with_factor_axes(eqn, k, contract, batch) =
             (:lhs_batch, :rhs_batch)[k] => batch))
 
 # A sum of factors takes less than a second product where each of their numbers takes part in many
-# multiplications. It is rounded to their dtype.
+# multiplications. It is rounded to their dtype, of which two numbers of half precision easily leave
+# the range; of the others, only such as are over half of the largest number.
 linear_slots(::DotGeneral, eqn) =
     Tuple(k for k in 1:2
-          if dtype(eqn.inputs[k]) === dtype(eqn.outputs[1]) && ismany(free_sizes(eqn, 3 - k)))
+          if dtype(eqn.inputs[k]) === dtype(eqn.outputs[1]) !== Float16 &&
+             ismany(free_sizes(eqn, 3 - k)))
 free_sizes(eqn, k) = shape(eqn.inputs[k])[free_axes(eqn, k).+1]
 ismany(sizes) = isstatic(sizes) && prod(Int.(sizes)) >= MANY_MULTIPLICATIONS
 const MANY_MULTIPLICATIONS = 8

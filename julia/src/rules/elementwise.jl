@@ -90,7 +90,12 @@ name(op::Elementwise) = op.name
 attributes(op::Elementwise) = op.attributes
 iselementwise(op::Elementwise) = true
 iscommutative(op::Elementwise) = op.name in (:add, :mul, :max, :min, :and, :or, :xor, :eq, :ne)
-linear_slots(op::Elementwise, eqn) = op.name === :mul ? (1, 2) : op.name === :div ? (1,) : ()
+# Only where the factor makes nothing smaller: u + v may be infinite where u w + v w is not, and
+# costs no less than that, since sums take products in one instruction.
+linear_slots(op::Elementwise, eqn) =
+    op.name === :mul ? filter(k -> isliteral_where(w -> abs(w) >= 1, eqn.inputs[3-k]), [1, 2]) :
+    op.name === :div && isliteral_where(w -> abs(w) <= 1, eqn.inputs[2]) ? [1] : Int[]
+isliteral_where(holds, a) = a isa Literal && holds(a.value)
 cost(op::Elementwise, eqn) = op.cost
 
 haszerotangent(op::Elementwise) = op.tangents === nothing

@@ -114,8 +114,8 @@ end
       %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = OP %2 %3 return %4 }"
     @test names_of(optimized(replace(sums, "OP" => "add"))) == [:add, :reduce_sum]
     @test names_of(optimized(replace(sums, "OP" => "sub"))) == [:sub, :reduce_sum]
-    products = "(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = mul %0 %2 %4: f64[] = mul %2 %1
-      %5: f64[] = add %3 %4 return %5 }"
+    products = "(%0: f64[], %1: f64[]) { %2: f64[] = mul %0 -2.0:f64 %3: f64[] = mul -2.0:f64 %1
+      %4: f64[] = add %2 %3 return %4 }"
     @test names_of(optimized(products)) == [:add, :mul]
     kept = "(%0: f64[4,3], %1: f64[4,3]) { %2: f64[3] = reduce_sum %0 {axes=[0]}
       %3: f64[3] = reduce_sum %1 {axes=[0]} %4: f64[3] = add %2 %3 return %4 %2 }"
@@ -123,12 +123,33 @@ end
 end
 
 @testset "several linear maps in one sum" begin
-    # a·c + b·c + a·d: the first two join; what they became joins nothing again
-    p = optimized("(%0: f64[], %1: f64[], %2: f64[], %3: f64[]) { %4: f64[] = mul %0 %2
-      %5: f64[] = mul %1 %2 %6: f64[] = mul %0 %3 %7: f64[] = add %4 %5
+    # 5a + 5b + 7a: the first two join; what they became joins nothing again
+    p = optimized("(%0: f64[], %1: f64[]) { %4: f64[] = mul %0 5.0:f64
+      %5: f64[] = mul %1 5.0:f64 %6: f64[] = mul %0 7.0:f64 %7: f64[] = add %4 %5
       %8: f64[] = add %7 %6 return %8 }")
     @test sort(names_of(p)) == [:add, :add, :mul, :mul]
-    @test run(p, [fill(2.0), fill(3.0), fill(5.0), fill(7.0)])[1][] == 2 * 5 + 3 * 5 + 2 * 7
+    @test run(p, [fill(2.0), fill(3.0)])[1][] == 2 * 5 + 3 * 5 + 2 * 7
+end
+
+@testset "terms are not added where their sum may overflow and the map makes less of it" begin
+    for (of, T) in (("f16", Float16), ("f32", Float32), ("f64", Float64)),
+        (op, factor, w) in (("mul", "%2", T(-0.3532)), ("mul", "0.25:$of", T(0.25)),
+            ("div", "%2", T(8)), ("div", "4.0:$of", T(4)))
+
+        text = "(%0: $of[3], %1: $of[3], %2: $of[3]) { %3: $of[3] = $op %0 $factor
+          %4: $of[3] = $op %1 $factor %5: $of[3] = add %3 %4 return %5 }"
+        x = T[0.6, -0.7, 0.9] .* floatmax(T)
+        inputs = Any[x, x, fill(w, 3)]
+        y = run(optimized(text), inputs)[1]
+        @test all(isfinite, y) && y == run(program(text), inputs)[1]
+    end
+    product = "dot_general %0 %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], rhs_batch=[],
+      dtype=f16, precision=none}"
+    text = "(%0: f16[9,2], %1: f16[2,9], %2: f16[9,2]) { %3: f16[9,9] = $product
+      %4: f16[9,9] = $(replace(product, "%0" => "%2")) %5: f16[9,9] = add %3 %4 return %5 }"
+    x = fill(Float16(4e4), 2, 9)
+    y = run(optimized(text), Any[x, fill(Float16(0.1), 9, 2), x])[1]
+    @test all(isfinite, y)
 end
 
 @testset "pairs of terms shared by sums" begin
