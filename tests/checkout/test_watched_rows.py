@@ -36,10 +36,6 @@ KNOWN_FAILURES = {
         ),
         "the reverse rule of a batch of checkpointed loops is refused, which JAX by itself applies",
     ),
-    "jax_md.thermostat": KnownFailure(
-        ("ended by SIGSEGV", "gradient: its first call did not end"),
-        "a kernel of the gradient stores a vector of float32 as float64, and reporting that crashes Julia",
-    ),
     "dynamiqs.decay": KnownFailure(
         ("hvp: TypeError: can't apply forward-mode autodiff (jvp) to a custom_vjp function",),
         "the forward derivative of a reverse rule is refused, which JAX by itself has",

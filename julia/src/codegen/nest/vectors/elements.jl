@@ -26,7 +26,7 @@ mutable struct VectorCode
     code::Vector{Any}
     cost::Float64
     limit::Float64
-    made::Dict{Tuple{Int,Instruction},Any}
+    made::Dict{Tuple{Int,DataType,Instruction},Any}
     elements::Dict{Tuple{Symbol,Int},Any}
 end
 VectorCode(g::Generator, elements, limit) =
@@ -43,7 +43,7 @@ end
 
 "The result of an instruction, a vector of n lanes or, where n is 1, a number."
 function computed!(c::VectorCode, n, T, i::Instruction; cost = 1.0)
-    get!(c.made, (n, i)) do
+    get!(c.made, (n, T, i)) do
         v = new_symbol!(c, vector_type(n, T))
         push!(c.code, VectorStep(v, i, n, T))
         c.cost += cost

@@ -61,12 +61,16 @@ operands(i::Instruction) =
 operands(x::Union{Symbol,Vector{Any}}) = x isa Symbol ? (x,) : x
 operands(x) = ()
 
-# Operands are compared by identity: 0.0 is not -0.0.
-fields(i::Instruction) = ntuple(k -> field(getfield(i, k)), fieldcount(typeof(i)))
-field(x) = x
-field(operands::Vector{Any}) = map(objectid, operands)
-Base.:(==)(a::I, b::I) where {I<:Instruction} = fields(a) == fields(b)
-Base.hash(i::Instruction, h::UInt) = hash(fields(i), hash(typeof(i), h))
+# By identity: a number that is an operand is another than the equal one of another type, which a
+# vector of the one cannot stand for, and 0.0 is not -0.0.
+Base.:(==)(a::I, b::I) where {I<:Instruction} =
+    all(k -> identical(getfield(a, k), getfield(b, k)), 1:fieldcount(I))
+identical(a, b) = a === b
+identical(a::Vector, b::Vector) = length(a) == length(b) && all(map(===, a, b))
+Base.hash(i::Instruction, h::UInt) = foldl((h, k) -> identity_hash(getfield(i, k), h),
+    1:fieldcount(typeof(i)); init = hash(typeof(i), h))
+identity_hash(x, h) = hash(objectid(x), h)
+identity_hash(x::Vector, h) = foldl((h, y) -> identity_hash(y, h), x; init = h)
 
 """
 A statement of a kernel's code until `assemble_vectors`: the variable `result` is set to what the
