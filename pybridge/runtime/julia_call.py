@@ -11,7 +11,7 @@ import functools
 import itertools
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -31,6 +31,7 @@ from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
 from ..ir.while_bounds import relies_on_bounds
+from ..ir.zeros import zero_results
 from . import native, transforms
 from .batches import batched
 from .placement import BY_XLA, probably_native
@@ -168,7 +169,9 @@ def _by_gradient(program: Program, whole: Program, primals, tangents, how):
     results = _derived(whole, *primals, **how)
     ys, gradients = results[: len(program.outputs)], results[len(program.outputs) :]
     (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
-    dot = _products(gradients, tangents, like=ys[place].dtype)
+    zero = zero_results(whole)[len(program.outputs) :]
+    terms = [(g, t) for g, t, is_zero in zip(gradients, tangents, zero, strict=True) if not is_zero]
+    dot = _products(*zip(*terms, strict=True), like=ys[place].dtype) if terms else jaxprs.no_tangent(ys[place])
     return ys, [dot if i == place else jaxprs.no_tangent(y) for i, y in enumerate(ys)]
 
 
@@ -265,8 +268,27 @@ def _transpose(cotangents: Sequence[Any], *args, program, sizes, residuals=0, **
         return _transposed_by_jax(program, given, cotangents, args, sizes)
     sizes = _sizes(program, args, sizes)
     fixed = [x for x in args if not ad.is_undefined_primal(x)]
+    backward, nonzero = _nonzero(backward)
     results = iter(_derived(backward, *fixed, *(cotangents[i] for i in given), sizes=sizes, **how))
-    return [devices.varying_like(next(results), x.aval) if ad.is_undefined_primal(x) else None for x in args]
+    found = _or_zeros(results, nonzero, [args[i].aval for i in linear])
+    return [next(found) if ad.is_undefined_primal(x) else None for x in args]
+
+
+@remembered(maxsize=1024)
+def _nonzero(program: Program) -> tuple[Program, tuple[bool, ...]]:
+    """The Program without results that are zero whatever the inputs are, and which are the others."""
+    nonzero = tuple(not zero for zero in zero_results(program))
+    return (program if all(nonzero) else restricted(program, nonzero)), nonzero
+
+
+def _or_zeros(results: Iterator[Any], nonzero: Sequence[bool], avals: Sequence[Any]) -> Iterator[Any]:
+    """The cotangents of values of these types; those that are zero are so by their type.
+
+    That of what nothing depends on must not be an array of zeros: the rules of others ask for it, and under
+    `vmap` JAX refuses arrays for results of a custom_vjp function that are the same for the whole batch.
+    """
+    for has, aval in zip(nonzero, avals, strict=True):
+        yield devices.varying_like(next(results), aval) if has else jaxprs.no_cotangent(aval)
 
 
 def _transposed_by_jax(
@@ -278,7 +300,10 @@ def _transposed_by_jax(
         return [ys[i] for i in given]
 
     avals = [x.aval for x in args if ad.is_undefined_primal(x)]
-    found = iter(jax.linear_transpose(of_linear, *avals)([cotangents[i] for i in given]))
+    needed = needed_inputs(restricted(program, [i in given for i in range(len(program.outputs))]))
+    nonzero = [has for has, x in zip(needed, args, strict=True) if ad.is_undefined_primal(x)]
+    results = jax.linear_transpose(of_linear, *avals)([cotangents[i] for i in given])
+    found = _or_zeros(itertools.compress(results, nonzero), nonzero, avals)
     return [next(found) if ad.is_undefined_primal(x) else None for x in args]
 
 

@@ -38,6 +38,11 @@ def no_tangent(y: Any) -> Any:
     return internals.Zero(jax.typeof(y).to_tangent_aval())
 
 
+def no_cotangent(aval: Any) -> Any:
+    """The cotangent of a value of this type on which nothing depends."""
+    return internals.Zero(aval.to_ct_aval())
+
+
 def instantiated(tangent: Any, like: Any = None) -> Any:
     """The tangent or cotangent as an array, of zeros where it is zero by its type.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..program import Program
-from ..types import Atom, Literal
+from ..types import Atom
+from ..zeros import gives_zeros, is_zero
 from .rewriting import Rewriting
 from .rules import Mask, Names, Pullback, remembered, rule_of
 
@@ -33,21 +34,17 @@ def _settled(program: Program, names: Names) -> Program:
     rewriting = Rewriting(program)
     zeros: set[Atom] = set()
     for eq in program.equations:
-        if eq.op == "broadcast_in_dim" and _is_zero(eq.inputs[0], zeros):
+        if gives_zeros(eq, zeros):
             zeros.update(eq.outputs)
         rule = rule_of(eq, names.rules)
         if isinstance(rule, Pullback):
-            given: Mask = tuple(not _is_zero(rewriting.read(a), zeros) for a in eq.inputs)
+            given: Mask = tuple(not is_zero(rewriting.read(a), zeros) for a in eq.inputs)
             rewriting.replace(eq, names.adopted(rule.traced(given).program))
         elif eq.op in CUSTOM and eq.rule_name is None and eq.attrs["call"].rule_names:
             rewriting.replace(eq, eq.attrs["call"])
         else:
             rewriting.keep(eq.with_bodies(lambda body: _settled(body, names), but=RULES))
     return rewriting.finish()
-
-
-def _is_zero(atom: Atom, zeros: set[Atom]) -> bool:
-    return atom.value == 0 if isinstance(atom, Literal) else atom in zeros
 
 
 def values(program: Program) -> Program:
