@@ -171,7 +171,9 @@ def _by_gradient(program: Program, whole: Program, primals, tangents, how):
     (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
     zero = zero_results(whole)[len(program.outputs) :]
     terms = [(g, t) for g, t, is_zero in zip(gradients, tangents, zero, strict=True) if not is_zero]
-    dot = _products(*zip(*terms, strict=True), like=ys[place].dtype) if terms else jaxprs.no_tangent(ys[place])
+    dot = (
+        _products(*zip(*terms, strict=True), like=ys[place].dtype) if terms else jaxprs.no_tangent(ys[place])
+    )
     return ys, [dot if i == place else jaxprs.no_tangent(y) for i, y in enumerate(ys)]
 
 

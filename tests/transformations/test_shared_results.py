@@ -1,6 +1,6 @@
-"""Under vmap, results of custom_vjp functions that the examples share: what nothing depends on has no cotangent.
+"""Results of custom_vjp functions that the examples of a vmap share: none of them has a cotangent of zeros.
 
-JAX refuses an array of zeros for it. A callback makes a function one that JAX binds between Programs.
+JAX refuses an array of zeros. A callback makes a function one that JAX binds between Programs.
 """
 
 from __future__ import annotations
