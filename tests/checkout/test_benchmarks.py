@@ -10,6 +10,7 @@ import shutil
 import numpy as np
 import pytest
 from typer.testing import CliRunner
+from unoptimised import unoptimised  # noqa: F401
 
 from benchmarks import library, limits, picture, processes, runner, settings, turns
 from benchmarks.case import GRAD, OURS, Limit, Requirement
