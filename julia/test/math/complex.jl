@@ -39,6 +39,7 @@ end
 @testset "quotients of arrays, natively" begin
     p = program("(%0: c64[n], %1: c64[n]) { %2: c64[n] = div %0 %1 return %2 }" |>
                 text -> replace(text, "n]" => "2000]"))
+    @test heap_free(p)
     z, w = fill(1f30 + 1f20im, 2000), fill(1f10 + 1f0im, 2000)
     q = JaxprAD.run(JaxprAD.compile(p), p, Any[z, w])[1]
     @test maximum(abs.(q .- ComplexF64.(z) ./ ComplexF64.(w))) < 2f-7 * 1f20

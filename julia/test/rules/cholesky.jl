@@ -42,6 +42,7 @@ check_value("(%0: f64[2,2]) { %1: f64[2,2] = cholesky %0 return %1 }",
         Float64 => "f64", ComplexF32 => "c64"), n in (3, 40)
 
     p = program(bare("$type[$n,$n]"))
+    @test heap_free(p)
     for (i, j) in ((1, 1), (2, 1), (n, n), (n, 1))
         x = Matrix{T}(I, n, n)
         x[j, i] = NaN       # row-major

@@ -50,6 +50,7 @@ both_ways(p, x) = JaxprAD.run(JaxprAD.compile(p), p, x)[1], run(p, x)[1]
     x = repeat(reshape(T.(numbers(real(T), op, n)), 1, n), columns)
     W = T <: Complex ? ComplexF64 : Float64
     expected = exactly(op, W.(x[1, :]))
+    @test heap_free(p)
     for y in both_ways(p, Any[columns == 1 ? vec(x) : x])
         y = reshape(y, columns, n)
         @test all(1:columns) do c
