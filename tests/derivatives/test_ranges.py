@@ -1,0 +1,93 @@
+"""Results in range and exact as written: long sums, extreme divisors, integer exponents, narrow counters."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from agreement import assert_agree
+from jax import lax
+
+import pybridge as pb
+
+
+@pytest.fixture(params=["julia", "xla"])
+def bridge(request):
+    return lambda f: pb.bridge(f, execute=request.param)
+
+
+@pytest.mark.parametrize("n", [100_000, 1_000_000])
+def test_a_running_sum_has_the_error_of_sums_by_blocks(bridge, n):
+    x = np.full(n, 0.1, np.float32)
+    expected = np.cumsum(x, dtype=np.float64)
+    assert np.max(np.abs(bridge(jnp.cumsum)(x) / expected - 1)) < 1e-6
+    assert np.max(np.abs(bridge(lambda x: lax.cumsum(x, reverse=True))(x)[::-1] / expected - 1)) < 1e-6
+    total = bridge(lax.cumlogsumexp)(np.zeros(n, np.float32))[-1]
+    np.testing.assert_allclose(total, np.log(n), rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e20, 1e-20, 8e37])
+def test_shares_of_a_row_have_gradients_whatever_the_size(bridge, size):
+    weights = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    x = (size * np.array([[1, 1, 1], [1, 0.5, 1], [0.25, 1, 0.5], [1, 1, 0.75]])).astype(np.float32)
+
+    def f(x):
+        return jnp.sum(weights * (x / x.sum(1, keepdims=True)))
+
+    wide = x.astype(np.float64)
+    total = wide.sum(1, keepdims=True)
+    expected = weights / total - np.sum(weights * wide, 1, keepdims=True) / total**2
+    for gradient in (jax.grad(bridge(f))(x), jax.jit(jax.grad(bridge(f)))(x)):
+        # XLA's subnormal numbers are zero.
+        error = np.abs(np.asarray(gradient, np.float64) - expected)
+        assert np.all(error <= 1e-5 * np.max(np.abs(expected)) + np.finfo(np.float32).tiny)
+
+
+def test_quotients_of_complex_numbers_are_scaled(bridge):
+    z, w = np.full(2000, 1e30 + 1e20j, np.complex64), np.full(2000, 1e10 + 1j, np.complex64)
+    quotient = bridge(lambda z, w: z / w)
+    np.testing.assert_allclose(quotient(z, w), z.astype(complex) / w, rtol=1e-6)
+    slope = jax.grad(lambda z: jnp.sum(quotient(z, w)).real)(z)
+    np.testing.assert_allclose(slope, 1 / w.astype(complex), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.uint8])
+def test_derivatives_of_a_power_with_an_integer_exponent(bridge, dtype):
+    def power(x, n):
+        return x**n
+
+    for order, n in ((2, 1), (3, 2), (3, 1), (2, 0), (1, 0), (1, 1), (2, 2), (3, 3)):
+        derivative = bridge(power)
+        for _ in range(order):
+            derivative = jax.grad(derivative)
+        expected = {1: 1, 2: 2, 3: 6}[order] if n == order else 0
+        assert derivative(0.0, dtype(n)) == expected
+
+
+@pytest.mark.parametrize(("dtype", "x", "y"), [(np.float16, 4e4, 5e4), (np.float32, 2e38, 3e38)])
+def test_terms_are_not_added_before_what_makes_them_smaller(bridge, dtype, x, y):
+    x, y, w = (np.full(3, v, dtype) for v in (x, y, 0.25))
+    tangent = np.full(3, -0.3532, dtype)
+    _, slope = jax.jvp(bridge(lambda w: x * w + y * w), (w,), (tangent,))
+    expected = (x.astype(float) + y) * tangent
+    np.testing.assert_allclose(np.asarray(slope, float), expected, rtol=1e-3)
+
+
+def test_a_counter_that_wraps_around(bridge):
+    def f(x):
+        start = jnp.int8(0), x
+        return lax.while_loop(lambda c: c[0] < 120, lambda c: (c[0] + jnp.int8(50), c[1] * x), start)[1]
+
+    count, i = 0, np.int8(0)
+    while i < 120:
+        count, i = count + 1, np.int8((int(i) + 50 + 128) % 256 - 128)
+    x = np.float32(1.1)
+    assert_agree(bridge(f)(x), f(x), "value")
+    assert_agree(jax.grad(bridge(f))(x), np.float32((count + 1) * 1.1**count), "gradient")
+
+
+def test_a_matrix_with_nan_has_no_factor(bridge):
+    x = np.array([[np.nan, 0.5, 0], [0.5, 1, 0], [0, 0, 1]], np.float32)
+    factor = np.asarray(bridge(lambda x: jnp.linalg.cholesky(x, symmetrize_input=False))(x))
+    assert np.all(np.isnan(factor[np.tril_indices(3)]))
