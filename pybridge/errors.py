@@ -22,6 +22,14 @@ class UnsupportedPrimitive(PyBridgeError):
         self.source = source
 
 
+class KernelRefused(UnsupportedPrimitive):
+    """Julia's native code of a Program would end the process: it calls what no thread of XLA's may call.
+
+    A mistake of JaxprAD's, found before the code is registered. `primitive` and `source` are those of the
+    equation that it is of, if it is of one.
+    """
+
+
 class TracingError(PyBridgeError):
     """JAX could not trace the function; the message carries JAX's reason."""
 

@@ -12,7 +12,7 @@ _KEPT = frozenset({"normalize", "check", "jvp", "linearize", "transpose", "vjp",
 # Those whose results belong to this process, while what is wrong with a Program is so in any.
 _REFUSING = frozenset({"compile", "object"})
 # Errors about the Program, which the same request meets again.
-_LASTING = frozenset({"ProgramTypeError", "NotDifferentiable", "UnsupportedPrimitive"})
+_LASTING = frozenset({"ProgramTypeError", "NotDifferentiable", "UnsupportedPrimitive", "KernelRefused"})
 
 
 def answer(command: str, words: Sequence[str], program: str, request: Callable[[], str]) -> str:

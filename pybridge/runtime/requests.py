@@ -22,6 +22,7 @@ _KINDS = {
         errors.ProgramVersionError,
         errors.NotDifferentiable,
         errors.UnsupportedPrimitive,
+        errors.KernelRefused,
         errors.EngineUnavailable,
     )
 }
@@ -98,7 +99,7 @@ def _translated(error: errors.JuliaError, command: str) -> errors.PyBridgeError:
     kind = _KINDS.get(error.kind)
     if kind is None:
         return error
-    if kind is not errors.UnsupportedPrimitive:
+    if not issubclass(kind, errors.UnsupportedPrimitive):
         return kind(str(error))
     primitive = str(error).partition(":")[0]
     source = re.search(r" \(at (.*)\)$", str(error))

@@ -8,7 +8,7 @@ import pytest
 
 import pybridge as pb
 from pybridge import errors
-from pybridge.runtime import native
+from pybridge.runtime import native, requests
 
 X = jnp.linspace(0.1, 0.9, 6, dtype=jnp.float32)
 
@@ -97,6 +97,30 @@ def test_auto_says_why_it_does_not_run_natively(no_kernel_for_sin, capfd):
 def test_julia_refuses_by_name(no_kernel_for_sin):
     with pytest.raises(pb.UnsupportedPrimitive, match="sin"):
         jax.jit(pb.bridge(lambda x: f(x) + 2, execute="julia"))(X)
+
+
+@pytest.fixture
+def refused_kernels(monkeypatch):
+    """As if Julia found in each kernel that it would end the process."""
+    request = requests.julia.request
+
+    def refusing(command, *args, **options):
+        if command in ("object", "compile"):
+            reason = "sin: it calls Julia's runtime, jl_throw (at model.py:7 (f))"
+            raise errors.JuliaError(reason, kind="KernelRefused")
+        return request(command, *args, **options)
+
+    monkeypatch.setattr(requests.julia, "request", refusing)
+
+
+def test_code_that_would_end_the_process_is_not_run(refused_kernels, capfd):
+    y = jax.jit(pb.bridge(lambda x: f(x) + 5, execute="auto", explain=True))(X)
+    assert jnp.allclose(y, f(X) + 5)
+    said = capfd.readouterr().err
+    assert "runs as XLA operations" in said and "jl_throw" in said
+    with pytest.raises(pb.KernelRefused, match="jl_throw") as refusal:
+        jax.jit(pb.bridge(lambda x: f(x) + 6, execute="julia"))(X)
+    assert (refusal.value.primitive, refusal.value.source) == ("sin", "model.py:7 (f)")
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])

@@ -39,17 +39,61 @@ kernel_code(run, p::Program) =
     compile(program) -> Kernel
 
 Native code for a Program. Throws `UnsupportedPrimitive` where a primitive has no native kernel,
-`ProgramTypeError` for symbolic dimensions."""
-function compile(p::Program)
+`KernelRefused` where the code calls Julia's runtime, `ProgramTypeError` for symbolic dimensions."""
+compile(p::Program) = naming_refused(p) do
     definitions, workspace = kernel_code(p)
     Kernel(load_code(definitions), workspace, Expr(:block, definitions...))
 end
 
 "Machine code of a kernel's functions; a pointer to the last, the kernel itself."
 function load_code(definitions)
-    foreach(d -> define(d, !holds_loop(d)), definitions[1:end-1])
-    f = define(definitions[end], false)
+    foreach(d -> load_definition(d, !holds_loop(d)), definitions[1:end-1])
+    f = load_definition(definitions[end], false)
     Core.eval(Kernels, :(@cfunction($f, Cint, (Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}, Ptr{Cvoid}))))
+end
+# One by one: LLVM takes several times as long for all of them in one module.
+function load_definition(definition, straight)
+    f = define(definition, straight)
+    f isa Function && (s = only_specialization(f); check_calls(s); make_native(s))
+    f
+end
+
+"`f()`; a `KernelRefused` that it throws is thrown with the equation that it is of."
+function naming_refused(f, p::Program)
+    try
+        return f()
+    catch e
+        e isa KernelRefused && isempty(e.primitive) || rethrow()
+        throw(with_equation(e, refused_equation(p)))
+    end
+end
+with_equation(e::KernelRefused, ::Nothing) = KernelRefused("kernel", e.message, e.source)
+with_equation(e::KernelRefused, eqn::Equation) =
+    KernelRefused(string(name(eqn.op)), e.message, eqn.source)
+
+"The first equation whose code is refused by itself, the innermost of nested ones; or nothing."
+function refused_equation(p::Program)
+    for e in p.equations
+        check_cancelled()
+        isrefused(e) || continue
+        inner = Any[refused_equation(body) for body in bodies(e)]
+        return something(filter(!isnothing, inner)..., e)
+    end
+    nothing
+end
+function isrefused(e::Equation)
+    inputs = unique(Var[a for a in e.inputs if a isa Var])
+    definitions, _ = try
+        kernel_code(Program("one", inputs, [e], collect(Atom, e.outputs)))
+    catch
+        return false
+    end
+    try
+        load_code(definitions)
+        return false
+    catch problem
+        return problem isa KernelRefused
+    end
 end
 
 call_kernel(kernel::Ptr{Cvoid}, operands::Ptr{Ptr{Cvoid}}, results::Ptr{Ptr{Cvoid}},

@@ -19,7 +19,8 @@ plan. Of each loop nest the equations that it computes, by the user's source lin
 and writes in a call (in a loop, in a trip), and into how many chunks it is cut for threads; of each
 array that could have been computed where it is read, why it is in memory. Throws what `compile`
 throws."""
-function explain(p::Program)
+explain(p::Program) = naming_refused(() -> explanation(p), p)
+function explanation(p::Program)
     notes, times = PlanNotes(), Tuple{Symbol,Float64,String}[]
     function run_pass(pass, q)
         timed!(times, pass.name, pass.run, q;

@@ -27,6 +27,15 @@ struct UnsupportedPrimitive <: JaxprADError
     source::String
 end
 
+"""
+Native code that is none, since it calls what no thread of XLA's may, with the equation that it is
+of, if one: JaxprAD has made wrong code, and another way has to be taken."""
+struct KernelRefused <: JaxprADError
+    primitive::String
+    message::String
+    source::String
+end
+
 "A derivative that does not exist: integer inputs, reverse mode through an unbounded loop."
 struct NotDifferentiable <: JaxprADError
     message::String
@@ -39,6 +48,6 @@ Base.showerror(io::IO, e::ProgramSyntaxError) =
     print(io, "line $(e.line), column $(e.column): $(e.message)")
 Base.showerror(io::IO, e::ProgramVersionError) = print(io, e.message)
 Base.showerror(io::IO, e::ProgramTypeError) = print(io, e.message)
-Base.showerror(io::IO, e::UnsupportedPrimitive) =
+Base.showerror(io::IO, e::Union{UnsupportedPrimitive,KernelRefused}) =
     print(io, "$(e.primitive): $(e.message)", at_source(e.source))
 Base.showerror(io::IO, e::NotDifferentiable) = print(io, e.message, at_source(e.source))

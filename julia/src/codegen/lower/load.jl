@@ -11,8 +11,6 @@ end
 function define(definition, straight)
     f = Core.eval(straight ? Kernels.Straight : Kernels, in_process(definition))
     straight && Core.eval(Kernels, :(const $(nameof(f)) = $f))
-    # One by one: LLVM takes several times as long for all of them in one module.
-    f isa Function && precompile(f, Tuple(fieldtypes(first(methods(f)).sig)[2:end]))
     f
 end
 holds_loop(ex) = false

@@ -36,7 +36,7 @@ write_host(path::String) = (
 
 A Program's kernel as an object file with two symbols: the handler that XLA's FFI
 calls, and the kernel."""
-function write_kernel(p::Program, path::String)
+write_kernel(p::Program, path::String) = naming_refused(p) do
     definitions, workspace = kernel_code(p)
     table = OutsideTable()
     code = Any[outside(d, table) for d in definitions]

@@ -28,7 +28,9 @@ symbols(f::CFunction) =
     write_library_object(program, path, name, processor) -> (CFunction, ObjectFile)
 
 A Program's kernel and the functions of C that call it, as an object file."""
-function write_library_object(p::Program, path::String, name::String, processor::Processor)
+write_library_object(p::Program, path::String, name::String, processor::Processor) =
+    naming_refused(() -> library_object(p, path, name, processor), p)
+function library_object(p::Program, path::String, name::String, processor::Processor)
     target = KernelTarget(register_bytes(processor))
     definitions, workspace = kernel_code(p) do name, stage, x
         name === :lower ? lower(x; target = target) : stage(x)

@@ -20,14 +20,9 @@ function libllvm()
 end
 
 function read_module(llvm, context, text::String)
-    buffer = ccall(dlsym(llvm, :LLVMCreateMemoryBufferWithMemoryRangeCopy), Ptr{Cvoid},
-        (Ptr{UInt8}, Csize_t, Cstring), text, sizeof(text), "kernel")
-    made, message = Ref{Ptr{Cvoid}}(C_NULL), Ref{Ptr{UInt8}}(C_NULL)
-    failed = ccall(dlsym(llvm, :LLVMParseIRInContext), Cint,
-        (Ptr{Cvoid}, Ptr{Cvoid}, Ref{Ptr{Cvoid}}, Ref{Ptr{UInt8}}), context, buffer, made,
-        message)
-    failed == 0 ? made[] :
-    throw(NoObjectFile("LLVM does not read its own text: $(taken_text(llvm, message[]))"))
+    made, message = parsed_module(llvm, context, text)
+    made == C_NULL && throw(NoObjectFile("LLVM does not read its own text: $message"))
+    made
 end
 
 "The modules of these texts as one; functions and data that are not `exported` are its own."

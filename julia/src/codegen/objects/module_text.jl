@@ -6,16 +6,6 @@
 # object file.
 
 """
-A function for some types of arguments, a tuple type. What is done with functions here is compiled
-once for all of them: every kernel brings new ones."""
-struct Specialization
-    f::Any
-    types::Any
-end
-function_name(s::Specialization) =
-    s.f isa Union{Function,Type} ? string(nameof(s.f)) : string(nameof(typeof(s.f)))
-
-"""
 LLVM's text of a specialization's module, the name of its definition there, and by their names there
 the functions that it calls."""
 struct FunctionText
@@ -23,23 +13,6 @@ struct FunctionText
     name::String
     callees::Dict{String,Specialization}
 end
-
-# Names in LLVM's text, of functions and of data.
-const LLVM_NAME = r"@(?:\"([^\"]+)\"|([-\w$.!#]+))"
-bare_name(m::RegexMatch) = String(something(m[1], m[2]))
-first_name(line) = bare_name(match(LLVM_NAME, line))
-
-const JULIA_NAME = r"^(?:j|j1|julia)_(.+)_\d+$"
-"What Julia calls a function that LLVM's text calls so, or `nothing`."
-julia_name(name) = (m = match(JULIA_NAME, name); m === nothing ? nothing : m[1])
-
-# Plain text: `raw` would keep debug information, and make newer Julias pass their task as an
-# argument and stop at safepoints, which code outside of a Julia process cannot.
-llvm_text(s::Specialization) =
-    sprint(
-        io -> code_llvm(io, s.f, s.types; raw = false, dump_module = true, optimize = true,
-            debuginfo = :none)
-    )
 
 "`invoked()`: the methods that it calls, `invoked_methods`."
 function FunctionText(s::Specialization, invoked = () -> invoked_methods(s))
@@ -51,6 +24,8 @@ function FunctionText(s::Specialization, invoked = () -> invoked_methods(s))
     own = filter(d -> julia_name(d) == name, defined)
     length(own) == 1 || throw(NoObjectFile("LLVM's text of $name defines $(join(defined, ", "))"))
     text = only_definition(text, own[1])
+    reason = text_refused(text)
+    isempty(reason) || throw(refused("$reason, in $name"))
     FunctionText(text, own[1], callees(text, own[1], s, invoked))
 end
 
@@ -91,7 +66,7 @@ function callees(text::String, name::String, s::Specialization, invoked)
     isempty(called) && return Dict{String,Specialization}()
     methods = invoked()
     Dict{String,Specialization}(
-        used => Specialization(only_callee(get(methods, meant, Core.MethodInstance[]), meant, s))
+        used => without_fields(only_callee(get(methods, meant, Core.MethodInstance[]), meant, s))
         for (used, meant) in called
     )
 end
@@ -101,26 +76,8 @@ function only_callee(found, meant, s)
               "calls several functions named $meant"
     throw(NoObjectFile("$(function_name(s)) $trouble"))
 end
-
-"The method instances that the inferred code invokes, by the function's name."
-function invoked_methods(s::Specialization)
-    found = Dict{String,Vector{Core.MethodInstance}}()
-    for statement in inferred_statements(s)
-        statement isa Expr && statement.head === :invoke || continue
-        instance = method_instance(statement.args[1])
-        same = get!(() -> Core.MethodInstance[], found, string(instance.def.name))
-        instance in same || push!(same, instance)
-    end
-    found
-end
-inferred_statements(s::Specialization) =
-    reduce(vcat, (code.code for (code, _) in code_typed(s.f, s.types)); init = Any[])
-method_instance(m::Core.MethodInstance) = m
-method_instance(code) = method_instance(code.def)      # Julia 1.12 has code instances there
-
-function Specialization(m::Core.MethodInstance)
-    F, types = m.specTypes.parameters[1], Tuple{m.specTypes.parameters[2:end]...}
-    F <: Type && return Specialization(F.parameters[1], types)
-    isdefined(F, :instance) || throw(NoObjectFile("$F has fields"))
-    Specialization(F.instance, types)
+function without_fields(m::Core.MethodInstance)
+    F = m.specTypes.parameters[1]
+    F <: Type || isdefined(F, :instance) || throw(NoObjectFile("$F has fields"))
+    Specialization(m)
 end

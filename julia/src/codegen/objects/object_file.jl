@@ -43,22 +43,6 @@ symbols_to_fill(t::OutsideTable{Loader}) =
     String[TABLE, (p.name for p in t.places if p.kind === :function)...,
         map(data_name, eachindex(t.data))...]
 
-"A function that a definition has made, which has one method."
-only_specialization(@nospecialize(f)) =
-    Specialization(f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...})
-
-"Calls `callees_of` with each of these, and with each that it returns, once."
-function each_reached(callees_of, roots)
-    known, waiting = Set{Specialization}(), collect(Specialization, roots)
-    while !isempty(waiting)
-        check_cancelled()
-        next = popfirst!(waiting)
-        next in known && continue
-        push!(known, next)
-        append!(waiting, callees_of(next))
-    end
-end
-
 """
 The texts of functions that have `definitions`, and the routines that they call: all that has
 none."""
@@ -218,10 +202,6 @@ function table_index(address::UInt, table)
     Int((address - TABLE_ADDRESS) ÷ 8)
 end
 
-# Functions of C that kernels call, which every process has.
-const C_FUNCTIONS =
-    ["malloc", "free", "realloc", "calloc", "memcpy", "memmove", "memset", "memcmp",
-        "sched_yield", "madvise"]
 @eval c_functions() =
     Dict{UInt,String}($((:(UInt(cglobal($(QuoteNode(Symbol(f))))) => $f) for f in C_FUNCTIONS)...))
 
