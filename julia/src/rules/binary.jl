@@ -61,11 +61,15 @@ pow_tangent_exponent(t, y, a, b) = t * (log(where_(compare(:eq, a, 0), 1, a)) * 
 # NaN wins over numbers; complex numbers are ordered by real part, then imaginary part. Equal
 # operands share the tangent.
 larger(a, b) = max(a, b)
-larger(a::Complex, b::Complex) =
-    isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) >= (real(b), imag(b)) ? a : b
+larger(a::Complex, b::Complex) = ifelse(isnan(a) | (!isnan(b) & !comes_before(a, b)), a, b)
 smaller(a, b) = min(a, b)
-smaller(a::Complex, b::Complex) =
-    isnan(a) ? a : isnan(b) ? b : (real(a), imag(a)) <= (real(b), imag(b)) ? a : b
+smaller(a::Complex, b::Complex) = ifelse(isnan(a) | (!isnan(b) & !comes_before(b, a)), a, b)
+comes_before(a, b) = ifelse(real(a) == real(b), imag(a) < imag(b), real(a) < real(b))
+"The number that is the least of its type, or the greatest; of complex ones that which JAX takes."
+least(T) = typemin(T)
+least(::Type{Complex{T}}) where {T} = complex(least(T), zero(T))
+greatest(T) = typemax(T)
+greatest(::Type{Complex{T}}) where {T} = complex(greatest(T), zero(T))
 share(t, y, mine, other, beats) =
     t * where_(chosen(dtype(t), y, mine, other, beats),
         literal(t, 1), where_(compare(:eq, mine, other), literal(t, 0.5), literal(t, 0)))

@@ -6,9 +6,22 @@ function logaddexp(a, b)
     m = max(a, b)
     isnan(m) ? m : m + log1p(exp(-abs(a - b)))
 end
+logaddexp(a::Complex, b::Complex) = complex_logaddexp(exp, log1p, a, b)
+"As JAX has it: the larger number is the one that comes later in order."
+@inline function complex_logaddexp(exp, log1p, a, b)
+    m = larger(a, b)
+    z = ifelse(a == b, a + oftype(a, log(2)), m + log1p(exp(a + b - 2m)))
+    complex(real(z), turned(imag(z)))
+end
+"The angle in -π … π."
+function turned(y)
+    half = oftype(y, π)
+    r = NumberMath.rem(y + half, 2half)
+    ifelse(r < 0, r + 2half, r) - half
+end
 
-const CUMULATIVE = [(:CumSum, :cumsum, +), (:CumProd, :cumprod, *), (:CumMax, :cummax, max),
-    (:CumMin, :cummin, min), (:CumLogSumExp, :cumlogsumexp, logaddexp)]
+const CUMULATIVE = [(:CumSum, :cumsum, +), (:CumProd, :cumprod, *), (:CumMax, :cummax, larger),
+    (:CumMin, :cummin, smaller), (:CumLogSumExp, :cumlogsumexp, logaddexp)]
 for (type, title, f) in CUMULATIVE
     @eval begin
         @primitive $type $title(axis, reverse)
@@ -121,7 +134,7 @@ combine_dual(::CumProd, a, ȧ, b, ḃ) = a * b, ȧ * b + a * ḃ
 # differentiation. Where both are -inf the weights are 0/0 and taken as 0.
 function combine_dual(::CumLogSumExp, a, ȧ, b, ḃ)
     m = apply(:stop_gradient, max(a, b))
-    m = where_(apply(:is_finite, m), m, 0)
+    m = where_(apply(:is_finite, iscomplex(dtype(m)) ? real(m) : m), m, 0)
     eᵃ, eᵇ = exp(a - m), exp(b - m)
     total = eᵃ + eᵇ
     weight = where_(compare(:eq, total, 0), 1, total)

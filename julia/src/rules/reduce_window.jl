@@ -3,8 +3,8 @@
 
 for (type, title, f, combining, neutral) in [
     (:ReduceWindowSum, :reduce_window_sum, +, :add, zero),
-    (:ReduceWindowMax, :reduce_window_max, max, :max, typemin),
-    (:ReduceWindowMin, :reduce_window_min, min, :min, typemax)]
+    (:ReduceWindowMax, :reduce_window_max, larger, :max, least),
+    (:ReduceWindowMin, :reduce_window_min, smaller, :min, greatest)]
     @eval begin
         @primitive $type $title(window, strides, low, high, base_dilation, window_dilation)
         combiner(::$type) = $f

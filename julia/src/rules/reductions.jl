@@ -2,7 +2,7 @@
 
 # f(a, b) and its neutral element for an accumulator of type T.
 const REDUCTIONS = [(:ReduceSum, :reduce_sum, +, zero), (:ReduceProd, :reduce_prod, *, one),
-    (:ReduceMax, :reduce_max, max, typemin), (:ReduceMin, :reduce_min, min, typemax),
+    (:ReduceMax, :reduce_max, larger, least), (:ReduceMin, :reduce_min, smaller, greatest),
     (:ReduceAnd, :reduce_and, &, T -> ~zero(T)), (:ReduceOr, :reduce_or, |, zero),
     (:ReduceXor, :reduce_xor, ⊻, zero)]
 for (type, title, f, neutral) in REDUCTIONS

@@ -4,7 +4,7 @@
 # applied is not specified.
 const SCATTERS = [(:Scatter, :scatter, (a, u) -> u), (:ScatterAdd, :scatter_add, +),
     (:ScatterSub, :scatter_sub, -), (:ScatterMul, :scatter_mul, *),
-    (:ScatterMin, :scatter_min, min), (:ScatterMax, :scatter_max, max)]
+    (:ScatterMin, :scatter_min, smaller), (:ScatterMax, :scatter_max, larger)]
 for (type, title, combine) in SCATTERS
     @eval begin
         @primitive $type $title(update_window_dims, inserted_window_dims,

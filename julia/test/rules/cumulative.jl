@@ -80,3 +80,22 @@ end
         @test maximum(abs.(y .- cumsum(Float64.(x))) ./ cumsum(Float64.(x))) < eps(Float16)
     end
 end
+
+# Complex numbers are ordered by their real parts, equal ones by their imaginary parts.
+extreme(f) = (a, b) -> f((real(a), imag(a)), (real(b), imag(b))) == (real(a), imag(a)) ? a : b
+over(op) = op == "cumlogsumexp" ? "reduce_sum" : replace(op, "cum" => "reduce_")
+complex_scan(op, T) = program("(%0: $T[2,4]) { %1: $T[2,4] = $op %0 {axis=1, reverse=false}
+  %2: $T[4] = $(over(op)) %0 {axes=[0]} return %1 %2 }")
+@testset "$op of complex numbers, $T" for (op, f) in ("cummax" => extreme(max),
+        "cummin" => extreme(min), "cumlogsumexp" => (a, b) -> log(exp(a) + exp(b))),
+    T in ("c64", "c128")
+
+    x = JaxprAD.DTYPE_OF_NAME[Symbol(T)][1+1im 0.5-2im; 1+2im 0.5+1im; 0 -1+0.5im; 2-1im 0.5+0im]
+    p = complex_scan(op, T)
+    y = run(p, Any[x])
+    @test y[1] ≈ accumulate(f, x; dims = 1)
+    g = op == "cumlogsumexp" ? (+) : f
+    @test y[2] == [g(x[k, 1], x[k, 2]) for k in 1:4]
+    @test native_agrees(p, Any[x])
+    @test heap_free(p)
+end

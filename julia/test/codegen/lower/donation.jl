@@ -53,19 +53,20 @@ end
 end
 
 @testset "a nest's result replaces an operand that it reads last, and no other" begin
-    sums(k, from) = "%$k: f64[500] = cumsum %$from {axis=0, reverse=false}"
-    chain = "(%0: f64[500]) { $(sums(1, 0)) %2: f64[500] = sin %1 $(sums(3, 2))
-      %4: f64[500] = sin %3 $(sums(5, 4)) return %5 }"
+    # without blocks, which need a workspace of their own
+    maxima(k, from) = "%$k: f64[500] = cummax %$from {axis=0, reverse=false}"
+    chain = "(%0: f64[500]) { $(maxima(1, 0)) %2: f64[500] = sin %1 $(maxima(3, 2))
+      %4: f64[500] = sin %3 $(maxima(5, 4)) return %5 }"
     @test native_agrees(chain, randn(r, 500)) && workspace(chain) < 3 * 4032
-    later = "(%0: f64[500]) { $(sums(1, 0)) %2: f64[500] = sin %1 $(sums(3, 2))
-      %4: f64[500] = mul %3 %1 $(sums(5, 4)) %6: f64[500] = add %5 %1 return %6 }"
+    later = "(%0: f64[500]) { $(maxima(1, 0)) %2: f64[500] = sin %1 $(maxima(3, 2))
+      %4: f64[500] = mul %3 %1 $(maxima(5, 4)) %6: f64[500] = add %5 %1 return %6 }"
     @test native_agrees(later, randn(r, 500))
-    turned = "(%0: f64[500]) { $(sums(1, 0)) %2: f64[500] = rev %1 {dims=[0]}
-      %3: f64[500] = add %1 %2 $(sums(4, 3)) return %4 }"
+    turned = "(%0: f64[500]) { $(maxima(1, 0)) %2: f64[500] = rev %1 {dims=[0]}
+      %3: f64[500] = add %1 %2 $(maxima(4, 3)) return %4 }"
     @test native_agrees(turned, randn(r, 500))
     reshaped =
-        "(%0: f64[500]) { $(sums(1, 0)) %2: f64[20,25] = reshape %1 {shape=[20, 25]}
-%3: f64[500] = sin %1 $(sums(4, 3)) " *
+        "(%0: f64[500]) { $(maxima(1, 0)) %2: f64[20,25] = reshape %1 {shape=[20, 25]}
+%3: f64[500] = sin %1 $(maxima(4, 3)) " *
         "%5: f64[25,20] = transpose %2 {perm=[1, 0]} %6: f64[500] = reshape %5 {shape=[500]}
           %7: f64[500] = add %4 %6 return %7 }"
     @test native_agrees(reshaped, randn(r, 500))
