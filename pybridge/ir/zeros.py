@@ -14,7 +14,10 @@ def is_zero(atom: Atom, zeros: Container[Atom]) -> bool:
 
 
 def gives_zeros(eq: Equation, zeros: Container[Atom]) -> bool:
-    """Whether the results are zero; derivatives have all zeros that are arrays as broadcast literals."""
+    """Whether the results are zero: broadcast literals, as derivatives have them, or small constants."""
+    if eq.op == "constant":
+        value = eq.attrs.get("value")
+        return isinstance(value, tuple) and not any(value)
     return eq.op == "broadcast_in_dim" and is_zero(eq.inputs[0], zeros)
 
 

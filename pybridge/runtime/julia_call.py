@@ -7,11 +7,11 @@ each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operat
 
 from __future__ import annotations
 
-import functools
 import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -34,8 +34,9 @@ from ..ir.while_bounds import relies_on_bounds
 from ..ir.zeros import zero_results
 from . import native, transforms
 from .batches import batched
+from .gradient_products import gradient_product
 from .placement import BY_XLA, probably_native
-from .tangents import Halves, Split, gradient, joint, split, with_results
+from .tangents import Halves, Split, gradient, gradient_of_multiple, joint, split, with_results
 
 _LOG = logging.getLogger(__name__)
 
@@ -147,7 +148,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
         if _is_reverse(given) and execute not in BY_XLA:
             whole = gradient(program, active)
             if whole is not None:
-                return _by_gradient(program, whole, primals, given, how)
+                return _by_gradient(program, whole, active, primals, given, how)
         # Two kernels share no computation; XLA finds by itself what its operations have in common.
         cut = split(program, active, execute not in BY_XLA)
         both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
@@ -164,23 +165,44 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     ]
 
 
-def _by_gradient(program: Program, whole: Program, primals, tangents, how):
+def _by_gradient(program: Program, whole: Program, active: tuple[int, ...], primals, tangents, how):
     """Of a real scalar, whose derivative is its gradient: what is kept is as large as the arguments."""
     results = _derived(whole, *primals, **how)
     ys, gradients = results[: len(program.outputs)], results[len(program.outputs) :]
     (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
-    zero = zero_results(whole)[len(program.outputs) :]
-    terms = [(g, t) for g, t, is_zero in zip(gradients, tangents, zero, strict=True) if not is_zero]
-    dot = (
-        _products(*zip(*terms, strict=True), like=ys[place].dtype) if terms else jaxprs.no_tangent(ys[place])
-    )
-    return ys, [dot if i == place else jaxprs.no_tangent(y) for i, y in enumerate(ys)]
+    nonzero = [not zero for zero in zero_results(whole)[len(program.outputs) :]]
+    dots = [jaxprs.no_tangent(y) for y in ys]
+    if any(nonzero):
+        used = [list(itertools.compress(xs, nonzero)) for xs in (gradients, tangents)]
+        number = _Number(program, tuple(itertools.compress(active, nonzero)), place, tuple(how.items()))
+        dots[place] = gradient_product(number, used[0], primals, used[1])
+    return ys, dots
 
 
-@functools.partial(jax.jit, static_argnames="like")
-def _products(gradients, tangents, like):
-    """The sum of the products of gradients and tangents: a number."""
-    return sum(jnp.sum(g * t).astype(like) for g, t in zip(gradients, tangents, strict=True))
+@dataclass(frozen=True)
+class _Number:
+    """The inexact result of a Program, at `place`, to be differentiated by its inputs at `active`."""
+
+    program: Program
+    active: tuple[int, ...]
+    place: int
+    how: tuple[tuple[str, Any], ...]
+
+    @property
+    def dtype(self) -> Any:
+        return DTYPES[self.program.output_types[self.place].dtype]
+
+    def along(self, xs: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        def of_active(*values: Any) -> Any:
+            args = dict(enumerate(xs)) | dict(zip(self.active, values, strict=True))
+            return call(self.program, *args.values(), **dict(self.how))[self.place]
+
+        return jax.jvp(of_active, [xs[i] for i in self.active], list(tangents))[1]
+
+    def of_multiple(self, xs: Sequence[Any], c: Any) -> Sequence[Any]:
+        made = gradient_of_multiple(self.program, self.active)
+        assert made is not None  # since it has a gradient
+        return _derived(made, *xs, c, **dict(self.how))[len(self.program.outputs) :]
 
 
 def _is_reverse(tangents: Sequence[Any]) -> bool:

@@ -12,7 +12,9 @@ from ..frontend import derived_structures
 from ..frontend.primitives.custom import lacks_forward_mode
 from ..ir.dead_code import needed_inputs, restricted, with_inputs
 from ..ir.deferred import remembered
-from ..ir.program import Program
+from ..ir.deferred.rewriting import Rewriting
+from ..ir.linearity import NARROW, is_linear
+from ..ir.program import Equation, Program
 from ..ir.types import Atom, Var
 from .transforms import jvp, linearize, with_gradient
 
@@ -55,18 +57,66 @@ def split(program: Program, active: tuple[int, ...], compact: bool) -> Split:
 def gradient(program: Program, active: tuple[int, ...]) -> Program | None:
     """(x...) -> (y..., the gradient by the active x...) of a Program with one real scalar.
 
-    None where it has other inexact results, no derivative or no transpose; and where numbers are complex, or
-    narrow: who scales a loss does so because cotangents of few bits are lost unless the backward pass itself
-    is scaled.
+    None where it has other inexact results, no derivative or no transpose; and where a multiple of the
+    gradient is not the gradient of a multiple:
+    - numbers are complex, or narrow: a loss is scaled because cotangents of few bits are lost unless the
+      backward pass itself is scaled;
+    - a user's rule is not linear in its cotangent, as those that clip, round or normalize it.
     """
     types = [t for t in program.output_types if t.inexact]
     chosen = [program.input_types[i] for i in active]
     if len(types) != 1 or types[0].shape or not all(t.dtype in _WIDE for t in (*types, *chosen)):
         return None
+    ops = {eq.op for eq in program.all_equations()}
+    if any(v.type.dtype in NARROW for eq in program.all_equations() for v in eq.outputs):
+        return None
     try:
+        if not ops.isdisjoint(_WITH_RULES) and not _scales(program, active):
+            return None
         return with_gradient(program, active)
     except (NotDifferentiable, UnsupportedPrimitive):
         return None
+
+
+_WITH_RULES = ("custom_vjp", "custom_vjp_tangent", "linear_call")
+"""The primitives with a backward rule that a user wrote."""
+
+
+def _scales(program: Program, active: tuple[int, ...]) -> bool:
+    """Whether the gradient is linear in the cotangent."""
+    whole = gradient_of_multiple(program, active)
+    if whole is None:
+        return True
+    results = [i >= len(program.outputs) for i in range(len(whole.outputs))]
+    return is_linear(restricted(whole, results), [*(False for _ in program.inputs), True])
+
+
+@remembered(maxsize=1024)
+def gradient_of_multiple(program: Program, active: tuple[int, ...]) -> Program | None:
+    """(x..., c) -> (y..., the gradient of c times the one inexact y, a scalar, by the active x...).
+
+    c goes through the backward pass as a cotangent does. None where that y does not depend on the active x.
+    """
+    rewriting = Rewriting(program)
+    for eq in program.equations:
+        rewriting.keep(eq)
+    (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
+    y = program.outputs[place]
+    factor, product, same = (rewriting.variable(y.type) for _ in range(3))
+    rewriting.equations += [
+        Equation("mul", (factor, y), (product,)),
+        Equation("stop_gradient", (y,), (same,)),  # only the product has a derivative
+    ]
+    outputs = [product, *program.outputs]
+    outputs[place + 1] = same
+    multiple = replace(
+        program,
+        inputs=(*program.inputs, factor),
+        equations=tuple(rewriting.equations),
+        outputs=tuple(outputs),
+    )
+    made = with_gradient(multiple, active)
+    return made and restricted(made, [i > 0 for i in range(len(made.outputs))])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,219 @@
+"""The derivative of a real number by its gradient, which was computed beside it.
+
+`gradient_product` is the sum of the products of gradients and tangents. Its transpose, for a cotangent c, is
+c times the gradient: `scaled_gradient`, where c is not known to be 1. What is finite for c = 1e-20 may be
+infinite for c = 1, and what is 1 for c = 1e30 may be zero: then the gradient is computed anew, with c going
+through the backward pass. If the gradient is finite and |c| <= 1, all that it was computed from was finite,
+and what was too small for c = 1 is so for c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.interpreters import ad, batching, mlir
+
+from ..frontend.adapter import checks, devices, jaxprs
+from ..frontend.adapter.extend import Primitive
+
+
+class Differentiated(Protocol):
+    """A number as a function of arrays x..., with its derivative by some of them. Compared by content."""
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        """Which x the derivative is by."""
+
+    @property
+    def dtype(self) -> Any:
+        """Of the number."""
+
+    def along(self, xs: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        """The derivative along tangents of the active x."""
+
+    def of_multiple(self, xs: Sequence[Any], c: Any) -> Sequence[Any]:
+        """The gradient of c times the number."""
+
+
+Levels = tuple[tuple[bool, ...], ...]
+"""For each batch, the outer ones first, which x have an axis for it in front."""
+
+
+gradient_product_p = Primitive("gradient_product")
+scaled_gradient_p = Primitive("scaled_gradient")
+scaled_gradient_p.multiple_results = True
+
+
+def gradient_product(
+    number: Differentiated, gradients: Sequence[Any], xs: Sequence[Any], tangents: Sequence[Any]
+) -> Any:
+    """The derivative along tangents of the active x, by which the gradients are."""
+    return gradient_product_p.bind(*gradients, *xs, *tangents, number=number)
+
+
+def _parts(number: Differentiated, args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
+    count = len(number.active)
+    return args[:count], args[count : len(args) - count], args[len(args) - count :]
+
+
+@gradient_product_p.def_impl
+def _along(*args: Any, number: Differentiated) -> Any:
+    """Nothing has been transposed: gradients are of no use, since what is finite along a short tangent may
+    have an infinite gradient."""
+    _, xs, tangents = _parts(number, args)
+    return number.along(xs, tangents)
+
+
+@gradient_product_p.def_abstract_eval
+def _type_of_product(*avals: Any, number: Differentiated) -> Any:
+    return devices.result_aval((), number.dtype, avals)
+
+
+def _jvp_of_product(
+    primals: Sequence[Any], dots: Sequence[Any], *, number: Differentiated
+) -> tuple[Any, Any]:
+    gradients, xs, tangents = _parts(number, primals)
+    _, by_xs, by_tangents = _parts(number, dots)
+    result = gradient_product_p.bind(*primals, number=number)
+    if all(map(jaxprs.is_zero, by_xs)):
+        moved = [jaxprs.instantiated(t, jax.typeof(x)) for t, x in zip(by_tangents, tangents, strict=True)]
+        return result, gradient_product(number, gradients, xs, moved)
+
+    def along(*args: Any) -> Any:
+        return number.along(args[: len(xs)], args[len(xs) :])
+
+    return result, _tangents(along, [*xs, *tangents], [*by_xs, *by_tangents])[1]
+
+
+def _tangents(f: Any, primals: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
+    """The results and their tangents, where some tangents are zero by their type."""
+    active = [i for i, t in enumerate(dots) if not jaxprs.is_zero(t)]
+
+    def of_active(*values: Any) -> Any:
+        args = dict(enumerate(primals)) | dict(zip(active, values, strict=True))
+        return f(*args.values())
+
+    return jax.jvp(of_active, [primals[i] for i in active], [dots[i] for i in active])
+
+
+def _transpose_of_product(cotangent: Any, *args: Any, number: Differentiated) -> list[Any]:
+    gradients, xs, tangents = _parts(number, args)
+    known: list[Any] = [None] * (len(gradients) + len(xs))
+    if jaxprs.is_zero(cotangent):
+        return known + [jaxprs.no_cotangent(t.aval) if ad.is_undefined_primal(t) else None for t in tangents]
+    found = _scaled(number, gradients, xs, cotangent)
+    return known + [
+        devices.varying_like(g, t.aval) if ad.is_undefined_primal(t) else None
+        for g, t in zip(found, tangents, strict=True)
+    ]
+
+
+def _batch_of_product(args: Sequence[Any], dims: Sequence[Any], *, number: Differentiated) -> tuple[Any, int]:
+    return jax.vmap(lambda *args: _along(*args, number=number), in_axes=tuple(dims))(*args), 0
+
+
+# Scaled gradients
+
+
+def _scaled(
+    number: Differentiated, gradients: Sequence[Any], xs: Sequence[Any], c: Any, levels: Levels = ()
+) -> Sequence[Any]:
+    if not jaxprs.any_tracer([c]) and not levels and c == 1:
+        return gradients
+    if jaxprs.any_tracer([c, *gradients, *xs]):
+        return scaled_gradient_p.bind(*gradients, *xs, c, number=number, levels=levels)
+    return _scaled_now(*gradients, *xs, c, number=number, levels=levels)
+
+
+@scaled_gradient_p.def_impl
+def _scaled_now(*args: Any, number: Differentiated, levels: Levels) -> Sequence[Any]:
+    """No second way is compiled where the values are there."""
+    gradients, xs, c = _operands(number, args)
+    return _multiplied(gradients, c) if _loses_nothing(gradients, c) else _anew(number, levels, xs, c)
+
+
+def _scaled_later(*args: Any, number: Differentiated, levels: Levels) -> Sequence[Any]:
+    gradients, xs, c = _operands(number, args)
+    return lax.cond(
+        _loses_nothing(gradients, c), lambda: _multiplied(gradients, c), lambda: _anew(number, levels, xs, c)
+    )
+
+
+def _operands(number: Differentiated, args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Any]:
+    count = len(number.active)
+    return args[:count], args[count:-1], args[-1]
+
+
+@jax.jit
+def _loses_nothing(gradients: Sequence[Any], c: Any) -> Any:
+    finite = [jnp.all(jnp.isfinite(g)) for g in gradients]
+    return jnp.all(jnp.abs(c) <= 1) & jnp.all(jnp.stack(finite))
+
+
+@jax.jit
+def _multiplied(gradients: Sequence[Any], c: Any) -> list[Any]:
+    def of(g: Any) -> Any:
+        factor = lax.expand_dims(c, range(c.ndim, g.ndim))
+        wide = jnp.promote_types(g.dtype, c.dtype)
+        return (g.astype(wide) * factor.astype(wide)).astype(g.dtype)
+
+    return list(map(of, gradients))
+
+
+def _anew(number: Differentiated, levels: Levels, xs: Sequence[Any], c: Any) -> list[Any]:
+    def of_one(xs: Sequence[Any], c: Any) -> list[Any]:
+        return list(number.of_multiple(xs, c))
+
+    f = of_one
+    for mapped in reversed(levels):
+        f = jax.vmap(f, in_axes=([0 if flag else None for flag in mapped], 0))
+    return f(list(xs), c)
+
+
+@scaled_gradient_p.def_abstract_eval
+def _types_of_scaled(*avals: Any, number: Differentiated, levels: Levels) -> list[Any]:
+    gradients, _, _ = _operands(number, avals)
+    return [devices.result_aval(g.shape, g.dtype, avals) for g in gradients]
+
+
+def _jvp_of_scaled(
+    primals: Sequence[Any], dots: Sequence[Any], *, number: Differentiated, levels: Levels
+) -> tuple[Any, Any]:
+    """By the gradient that is computed anew: that has a derivative by all that it depends on."""
+    count = len(number.active)
+    return _tangents(lambda *args: _anew(number, levels, args[:-1], args[-1]), primals[count:], dots[count:])
+
+
+def _batch_of_scaled(
+    args: Sequence[Any], dims: Sequence[Any], *, number: Differentiated, levels: Levels
+) -> tuple[Sequence[Any], list[int]]:
+    size = next(x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
+    gradients, xs, c = _operands(number, args)
+    of_gradients, of_xs, of_c = _operands(number, dims)
+
+    def in_front(x: Any, d: Any) -> Any:
+        return batching.bdim_at_front(x, d, size)
+
+    results = _scaled(
+        number,
+        list(map(in_front, gradients, of_gradients)),
+        [x if d is None else in_front(x, d) for x, d in zip(xs, of_xs, strict=True)],
+        in_front(c, of_c),
+        (tuple(d is not None for d in of_xs), *levels),
+    )
+    return results, [0] * len(results)
+
+
+mlir.register_lowering(gradient_product_p, mlir.lower_fun(_along, multiple_results=False))
+mlir.register_lowering(scaled_gradient_p, mlir.lower_fun(_scaled_later, multiple_results=True))
+ad.primitive_jvps[gradient_product_p] = _jvp_of_product
+ad.primitive_jvps[scaled_gradient_p] = _jvp_of_scaled
+ad.primitive_transposes[gradient_product_p] = _transpose_of_product
+batching.primitive_batchers[gradient_product_p] = _batch_of_product
+batching.primitive_batchers[scaled_gradient_p] = _batch_of_scaled
+checks.register(gradient_product_p, lambda **params: lambda *args: [_along(*args, **params)])
+checks.register(scaled_gradient_p, lambda **params: lambda *args: _scaled_later(*args, **params))
