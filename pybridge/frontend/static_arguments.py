@@ -20,6 +20,7 @@ from typing import Any
 import jax
 
 from ..errors import ArgumentError, UnknownOption
+from .adapter import jitted
 from .names import function_name
 
 Argnums = int | Sequence[int] | None
@@ -122,7 +123,8 @@ def _unhashable(value: Any, what: str) -> str:
 
 
 def static_arguments(f: Callable, argnums: Argnums = None, argnames: Argnames = None) -> StaticArguments:
-    """Which arguments of `f` the two options make static; without either, those of a bridged function.
+    """Which arguments of `f` the two options make static; without either, those of a bridged or jitted
+    function.
 
     Raises UnknownOption for what is neither a position nor a name, or not one of a parameter of `f`.
     """
@@ -146,7 +148,12 @@ def static_arguments(f: Callable, argnums: Argnums = None, argnames: Argnames = 
 
 def _own(f: Any) -> StaticArguments:
     method = isinstance(f, types.MethodType)
-    static = getattr(f.__func__ if method else f, "static_arguments", None)
+    function = f.__func__ if method else f
+    of_jit = jitted.static_arguments(function)
+    if of_jit is not None:
+        static: Any = StaticArguments(of_jit[0], frozenset(of_jit[1]))
+    else:
+        static = getattr(function, "static_arguments", None)
     if not isinstance(static, StaticArguments):
         return StaticArguments()
     if not method:

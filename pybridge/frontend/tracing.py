@@ -110,5 +110,17 @@ def _user_line(error: Exception) -> str:
     return f" at {source.describe_frame(*frames[-1])}" if frames else ""
 
 
+_NOT_CONCRETE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerIntegerConversionError,
+)
+
+
 def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".strip()
+    reason = f"{type(error).__name__}: {error}".strip()
+    if not isinstance(error, _NOT_CONCRETE):
+        return reason
+    return (
+        f"{reason}\nAn argument that has to be known when the function is traced, such as a number of steps, "
+        "is to be named in static_argnums or static_argnames, as for jax.jit"
+    )

@@ -279,6 +279,45 @@ def test_a_bridged_function_brings_its_static_arguments():
         pb.trace(f, static_argnums=1)(X, 3, mode="prod")
 
 
+def repeated(x, n, power=2):
+    for _ in range(n):
+        x = jnp.sin(x)
+    return jnp.sum(x**power)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"static_argnums": [1]},
+        {"static_argnums": -2, "static_argnames": ("n", "power")},
+        {"static_argnames": "n"},
+    ],
+)
+def test_a_jitted_function_brings_its_static_arguments(options):
+    f = functools.partial(jax.jit, **options)(repeated)
+    wanted = jax.grad(repeated)(X, 3)
+    assert_agree(jax.grad(pb.bridge(f))(X, 3), wanted, "gradient", 1e-6)
+    assert_agree(jax.grad(pb.bridge(f))(X, n=3), wanted, "gradient by keyword", 1e-6)
+    assert pb.trace(f)(X, 3) == pb.trace(repeated, **options)(X, 3)
+    if "static_argnames" in options:
+        assert static_arguments(f).names >= {"n"}
+
+
+def test_a_jitted_method_brings_its_static_arguments():
+    class Model:
+        @functools.partial(jax.jit, static_argnums=(0, 2))
+        def loss(self, x, n):
+            return repeated(x, n)
+
+    assert_agree(jax.grad(pb.bridge(Model().loss))(X, 3), jax.grad(repeated)(X, 3), "gradient", 1e-6)
+
+
+@pytest.mark.parametrize("f", [repeated, lambda x, n: x if n > 2 else -x, lambda x, n: x[: int(n)]])
+def test_a_number_that_had_to_be_concrete_says_what_to_name_it(f):
+    with pytest.raises(pb.TracingError, match="static_argnums or static_argnames"):
+        pb.bridge(f)(X, 3)
+
+
 def test_an_export_has_its_static_arguments_in_it():
     exported = pb.export(power, ["cpu"], static_argnums=-1, static_argnames="mode")(
         X, 3, scale=2.0, mode="prod"
