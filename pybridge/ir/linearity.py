@@ -55,9 +55,9 @@ def _results(program: Program, given: Sequence[Dependence]) -> Dependences:
 
 
 def _applied(eq: Equation, given: Dependences) -> Dependences:
-    if all(d in (ZERO, FIXED) for d in given):
-        return [FIXED] * len(eq.outputs)
     rule = _RULES.get(eq.op)
+    if all(d in (ZERO, FIXED) for d in given) and (rule is None or ZERO not in given):
+        return [FIXED] * len(eq.outputs)
     if rule is None or OTHER in given:
         return [OTHER] * len(eq.outputs)
     return rule(eq, given)
@@ -74,7 +74,7 @@ def _sum(eq: Equation, given: Dependences) -> Dependences:
 
 
 def _product(eq: Equation, given: Dependences) -> Dependences:
-    return [OTHER if given.count(LINEAR) > 1 else ZERO if ZERO in given else LINEAR] * len(eq.outputs)
+    return [OTHER if given.count(LINEAR) > 1 else ZERO if ZERO in given else max(given)] * len(eq.outputs)
 
 
 def _operands(*places: int) -> Callable[[Equation, Dependences], Dependences]:
