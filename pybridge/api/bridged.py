@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from ..engines import ENGINES, Engine, Options
 from ..errors import ArgumentError
-from ..frontend.adapter import jaxprs, references
+from ..frontend.adapter import devices, jaxprs, references
 from ..frontend.names import findable, function_name, named, path_to
 from ..frontend.static_arguments import Fixed, StaticArguments
 from ..frontend.tracing import closed_trace, lowered, program_name
@@ -92,7 +92,8 @@ class Bridged:
         args, kwargs, fixed = self._settings.static.split(args, kwargs)
         leaves, tree = jax.tree.flatten((args, kwargs))
         leaves = [_array(i, x, tree) for i, x in enumerate(leaves)]
-        key = (tree, tuple(jaxprs.signature(x) for x in leaves), fixed, jaxprs.trace_context())
+        around = devices.targets(), jaxprs.trace_context()
+        key = (tree, tuple(jaxprs.signature(x) for x in leaves), fixed, around)
         traced = self._traces.get(key)
         if traced is None:
             missing = self._engine.unavailable()

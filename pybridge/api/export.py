@@ -10,7 +10,7 @@ import jax
 import jax.export
 
 from ..errors import ArgumentError, SideEffectError, UnknownOption, UnsupportedPrimitive
-from ..frontend.adapter import effects, source
+from ..frontend.adapter import devices, effects, source
 from ..frontend.dimensions import export_arguments
 from ..ir.program import Program
 from ..runtime.julia_call import call
@@ -75,7 +75,7 @@ def export(
             args, kwargs, fixed = bridged.static_arguments.split(args, kwargs)
             function = fixed.into(bridged)
         jitted = jax.jit(function)
-        with in_export():
+        with in_export(), devices.lowered_for(list(map(str, given))):
             _refuse_host_calls(jitted.trace(*args, **kwargs).jaxpr)
             try:
                 result = jax.export.export(jitted, platforms=given)(*args, **kwargs)
@@ -98,11 +98,11 @@ class _Exported(jax.export.Exported):
         return made
 
     def vjp(self) -> jax.export.Exported:
-        with in_export():
+        with in_export(), devices.lowered_for(self.platforms):
             return super().vjp()
 
     def serialize(self, vjp_order: int = 0) -> bytearray:
-        with in_export():
+        with in_export(), devices.lowered_for(self.platforms):
             return super().serialize(vjp_order)
 
     def __reduce__(self):

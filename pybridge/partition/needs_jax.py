@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..frontend.adapter import custom_rules, devices, effects, high_primitives, jaxprs, next_objects, registry
+from ..frontend.adapter import (
+    custom_rules,
+    devices,
+    effects,
+    equation_parameters,
+    high_primitives,
+    jaxprs,
+    next_objects,
+    registry,
+)
 from ..frontend.primitives import DECOMPOSITIONS, LOWERINGS
 from ..ir.deferred import RULE_ORDER
 
@@ -22,6 +31,8 @@ def needs_jax(eqn, rules: bool, order: int = 0) -> bool:
     if eqn.primitive.name in devices.COLLECTIVES or is_of_others(eqn.primitive):
         return True
     if effects.is_bound_by_jax(eqn) or jaxprs.has_high_types(eqn):
+        return True
+    if equation_parameters.differs_by_platform(eqn):
         return True
     if any(needs_jax(inner, rules, order) for body in _bodies(eqn) for inner in body.eqns):
         return True

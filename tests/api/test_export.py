@@ -220,3 +220,23 @@ def test_execution_in_julia_leaves_no_trace_in_what_is_exported():
     exported = pb.export(pb.bridge(wave, execute="julia"))(X, A)
     assert custom_calls(exported) == set()
     assert_agree(exported.call(X, A), wave(X, A), "value")
+
+
+@pytest.mark.parametrize("platforms", [["cpu"], ["cuda"], ["cpu", "cuda", "tpu"]])
+def test_platform_dependent_code_is_that_of_each_platform(platforms):
+    """Where platforms differ JAX binds the choice, with Programs in front, behind and in the branches."""
+
+    def f(x):
+        return jnp.exp(lax.platform_dependent(2 * x, cpu=lambda y: y * y, default=jnp.cos))
+
+    exported = pb.export(f, platforms)(X)
+    assert ("cosine" in exported.mlir_module()) == (platforms != ["cpu"])
+    if "cpu" in platforms:
+        assert_agree(exported.call(X), np.exp(4 * X * X), "value", 1e-6)
+
+
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+def test_bridged_code_is_that_of_the_platform_at_work(execute):
+    f = lambda x: jnp.sum(lax.platform_dependent(x, cpu=jnp.sin, default=jnp.cos))  # noqa: E731
+    g = pb.bridge(f, execute=execute)
+    assert_agree((g(X), jax.grad(g)(X)), (np.sin(X).sum(), np.cos(X)), "value and gradient", 1e-6)

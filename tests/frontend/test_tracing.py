@@ -224,11 +224,13 @@ def test_a_vmapped_condition_becomes_a_mask():
     assert the("reduce_or", loop.attrs["cond"]) and the("select_n", loop.attrs["body"])
 
 
-def test_platform_dependent_code_takes_the_portable_branch():
+def test_platform_dependent_code_is_that_of_the_platform():
     program = trace(lambda x: lax.platform_dependent(x, cpu=jnp.sin, default=jnp.cos))(X)
+    assert [eq.op for eq in program.equations] == ["sin"]
+    program = trace(lambda x: lax.platform_dependent(x, cuda=jnp.sin, default=jnp.cos))(X)
     assert [eq.op for eq in program.equations] == ["cos"]
-    with pytest.raises(UnsupportedPrimitive, match="default branch"):
-        trace(lambda x: lax.platform_dependent(x, cpu=jnp.sin, cuda=jnp.cos))(X)
+    with pytest.raises(UnsupportedPrimitive, match="default branch or one for cpu"):
+        trace(lambda x: lax.platform_dependent(x, tpu=jnp.sin, cuda=jnp.cos))(X)
 
 
 def test_a_wish_for_accuracy_is_granted():

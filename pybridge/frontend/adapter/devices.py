@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -58,6 +60,34 @@ def varying_like(x: Any, aval: Any) -> Any:
 
 def on_cpu(arrays: Any) -> bool:
     return all(device.platform == "cpu" for x in arrays for device in x.devices())
+
+
+# Platforms
+
+_targets: ContextVar[tuple[str, ...]] = ContextVar("targets", default=())
+
+
+@contextlib.contextmanager
+def lowered_for(platforms: Sequence[str]) -> Iterator[None]:
+    """What is traced within is for these platforms, not for the one that JAX runs on."""
+    token = _targets.set(tuple(platforms))
+    try:
+        yield
+    finally:
+        _targets.reset(token)
+
+
+def targets() -> tuple[str, ...]:
+    """The platforms for which functions are traced."""
+    return _targets.get() or (jax.default_backend(),)
+
+
+def is_for(platform: str, names: Sequence[str] | None) -> bool:
+    """Whether code for the platforms of those names, or for all if there are none, is for this one."""
+    aliases = {platform, "gpu"} if platform in ("cuda", "rocm") else {platform}
+    if platform == "gpu":  # as JAX calls the one that it runs on
+        aliases |= {"cuda", "rocm"}
+    return names is None or not aliases.isdisjoint(names)
 
 
 def in_named_axes() -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import checkpoints, definitions, internals
+from . import checkpoints, definitions, devices, internals
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,28 @@ class Cond:
     branches: tuple[Any, ...]
     platforms: tuple[Any, ...] | None
 
+    def of_platforms(self) -> set[int | None]:
+        """Of a `lax.platform_dependent`, the branches for what is being traced for; None if one has none."""
+        assert self.platforms is not None
+        every = list(enumerate(self.platforms))
+        return {
+            next((i for i, names in every if devices.is_for(target, names)), None)
+            for target in devices.targets()
+        }
+
 
 def cond(eqn: Any) -> Cond:
     return Cond(eqn.params["branches"], eqn.params.get("branches_platforms"))
+
+
+def differs_by_platform(eqn: Any) -> bool:
+    """Whether what it does is not the same on all the platforms that it is traced for."""
+    if eqn.primitive.name == "platform_index":
+        return len(set(devices.targets())) > 1
+    if eqn.primitive.name != "cond":
+        return False
+    conditional = cond(eqn)
+    return conditional.platforms is not None and len(conditional.of_platforms()) > 1
 
 
 @dataclass(frozen=True)

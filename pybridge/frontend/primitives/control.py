@@ -12,7 +12,7 @@ from jax.ad_checkpoint import checkpoint_name
 
 from ...ir.program import Program
 from ...ir.types import TensorType, Var
-from ..adapter import checkpoints, equation_parameters
+from ..adapter import checkpoints, devices, equation_parameters
 from ..dimensions import is_symbolic
 from .spec import Spec
 
@@ -104,17 +104,20 @@ def _without_barrier(body: Program) -> Program:
 def _lower_cond(lowering, eqn, inputs):
     cond = equation_parameters.cond(eqn)
     if cond.platforms is not None:
-        return lowering.inline(_portable_branch(lowering, eqn, cond), inputs[1:])
+        return lowering.inline(_branch_of_platform(lowering, eqn, cond), inputs[1:])
     branches = tuple(map(lowering.body, cond.branches))
     return lowering.emit("cond", inputs, eqn, branches=branches)
 
 
-def _portable_branch(lowering, eqn, cond):
-    """Of a lax.platform_dependent the default branch: a Program is for every platform."""
-    for names, branch in zip(cond.platforms, cond.branches, strict=True):
-        if names is None:
-            return branch
-    raise lowering.unsupported(eqn, "platform_dependent without a default branch")
+def _branch_of_platform(lowering, eqn, cond):
+    """Of a lax.platform_dependent the branch for the platforms that it is traced for."""
+    found = cond.of_platforms()
+    if found == {None}:
+        names = ", ".join(devices.targets())
+        raise lowering.unsupported(eqn, f"platform_dependent without a default branch or one for {names}")
+    if len(found) > 1:
+        raise lowering.unsupported(eqn, "platform_dependent that differs between the platforms")
+    return cond.branches[found.pop()]
 
 
 def _lower_scan(lowering, eqn, inputs):

@@ -164,7 +164,7 @@ def _float_less(lowering, x, y, out):
 
 
 def _platform_index(lowering, eqn, inputs):
-    """Feeds only the cond of a lax.platform_dependent, which is resolved to its default branch."""
+    """Feeds only the cond of a lax.platform_dependent, of which one branch is taken."""
     return [Literal(0, "i32")]
 
 
