@@ -189,3 +189,34 @@ def test_three_checkpoints_of_which_two_allow():
     assert levels.findall(str(program)) == ["[0, 2]"]
     assert levels.findall(str(pb.trace(program.to_jax())(W, X))) == ["[0, 2]"]
     assert products_here(program.to_jax()) == products_here(lambda w, x: jnp.sum(f(x, w[0])))
+
+
+def ruled(optimize_remat):
+    """Its forward rule has twice its value."""
+    f = jax.custom_vjp(jnp.sin)
+    f.defvjp(
+        lambda x: (2 * jnp.sin(x), x), lambda x, ct: (3 * jnp.cos(x) * ct,), optimize_remat=optimize_remat
+    )
+    return f
+
+
+AROUND_RULES = {
+    "none": lambda f: f,
+    "checkpoint": jax.checkpoint,
+    "composed": lambda f: jax.checkpoint(lambda x: f(jnp.exp(f(x)))),
+    "jitted": lambda f: jax.checkpoint(jax.jit(f)),
+    "everything": lambda f: jax.checkpoint(f, policy=POLICIES.everything_saveable),
+    "products": lambda f: jax.checkpoint(f, policy=POLICIES.dots_saveable),
+    "in a loop": lambda f: (
+        lambda x: lax.scan(jax.checkpoint(lambda c, _: (f(c), None)), x, None, length=2)[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("optimize_remat", [True, False])
+@pytest.mark.parametrize("around", AROUND_RULES)
+def test_a_checkpoint_has_the_function_s_value_if_a_rule_is_for_residuals_alone(around, optimize_remat):
+    f = AROUND_RULES[around](ruled(optimize_remat))
+    wanted = jax.value_and_grad(f)(0.7)
+    for execute in ("xla", "julia"):
+        assert_agree(jax.value_and_grad(pb.bridge(f, execute=execute))(0.7), wanted, execute, 1e-5)

@@ -72,6 +72,12 @@ class VjpRule:
     closed_over: list[bool]
     backward: Pullback
 
+    @property
+    def for_residuals(self) -> bool:
+        """Whether the forward rule is for residuals alone, by `optimize_remat=True`: in a checkpoint, which
+        keeps none, the values are those of the function."""
+        return any(eqn.primitive.name == "remat_opt" for eqn in self.forward.eqns)
+
 
 @dataclass(frozen=True)
 class CustomVjp:

@@ -234,6 +234,7 @@ def _vjp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomVjp):
     types = [a.type for a in inputs]
     out_types = [lowering.type_of(v.aval) for v in eqn.outvars]
     cotangents = [t for t in out_types if t.inexact]
+    in_checkpoint = bool(lowering.policies) or lowering.keeps_all
 
     def trace(perturbed):
         _refuse(perturbed, [k < consts for k in range(len(perturbed))])
@@ -244,8 +245,10 @@ def _vjp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomVjp):
 
         def forward(inner, args):
             results = inner.inline(rule.forward, args[rule.skipped :])
-            rest = iter(results[:own])
-            return [*results[own:], *(next(rest) if r is None else args[r] for r in residuals)]
+            values, rest = results[own:], iter(results[:own])
+            if in_checkpoint and rule.for_residuals:
+                values = inner.inline(custom.call, args)
+            return [*values, *(next(rest) if r is None else args[r] for r in residuals)]
 
         known = [lowering.type_of(a) for a in rule.residual_avals]
         results = [(t, p) for t, p in zip(types, perturbed, strict=True) if t.inexact]
