@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.interpreters import ad, batching, mlir
 
-from ..frontend.adapter import checks, devices, jaxprs
+from ..frontend.adapter import checks, devices, jaxprs, jets
 from ..frontend.adapter.extend import Primitive
 
 
@@ -188,6 +188,11 @@ def _jvp_of_scaled(
     return _tangents(lambda *args: _anew(number, levels, args[:-1], args[-1]), primals[count:], dots[count:])
 
 
+def _scaled_anew(*args: Any, number: Differentiated, levels: Levels) -> list[Any]:
+    _, xs, c = _operands(number, args)
+    return _anew(number, levels, xs, c)
+
+
 def _batch_of_scaled(
     args: Sequence[Any], dims: Sequence[Any], *, number: Differentiated, levels: Levels
 ) -> tuple[Sequence[Any], list[int]]:
@@ -217,3 +222,4 @@ batching.primitive_batchers[gradient_product_p] = _batch_of_product
 batching.primitive_batchers[scaled_gradient_p] = _batch_of_scaled
 checks.register(gradient_product_p, lambda **params: lambda *args: [_along(*args, **params)])
 checks.register(scaled_gradient_p, lambda **params: lambda *args: _scaled_later(*args, **params))
+jets.register(scaled_gradient_p, lambda **params: lambda *args: _scaled_anew(*args, **params))

@@ -21,7 +21,7 @@ from jax.experimental import checkify
 from jax.interpreters import ad, batching, mlir
 
 from ..errors import EngineUnavailable, NotDifferentiable
-from ..frontend.adapter import checks, devices, eager, jaxprs, partial_evaluation
+from ..frontend.adapter import checks, devices, eager, jaxprs, jets, partial_evaluation
 from ..frontend.adapter.extend import Primitive
 from ..frontend.dimensions import Dimensions, Sizes
 from ..frontend.emission import to_jax
@@ -410,6 +410,7 @@ jaxprs.register_dead_code_rule(julia_call_p, _dead_code_rule(_call_with_results)
 jaxprs.register_dead_code_rule(julia_jvp_p, _dead_code_rule(_joint_with_results))
 for _p in (julia_call_p, julia_jvp_p):
     checks.register(_p, lambda program, sizes, **_: to_jax(program, sizes=sizes))
+    jets.register(_p, lambda program, sizes, **_: to_jax(program, sizes=sizes))
 
 
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.

@@ -1,0 +1,27 @@
+"""Taylor series, by `jax.experimental.jet`, of primitives that stand for others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax.experimental import jet
+
+from .jaxprs import is_inexact
+
+
+def register(primitive: Any, definition: Callable[..., Callable]) -> None:
+    """definition: parameters of the primitive -> what it does, in operations of JAX."""
+
+    def rule(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
+        active = [i for i, x in enumerate(primals) if is_inexact(x)]
+
+        def of_active(*values: Any) -> Any:
+            args = dict(enumerate(primals)) | dict(zip(active, values, strict=True))
+            return definition(**params)(*args.values())
+
+        given = [primals[i] for i in active], [series[i] for i in active]
+        values, terms = jet.jet(of_active, *map(tuple, given), factorial_scaled=False)  # as rules have them
+        return list(values), list(terms)
+
+    jet.jet_rules[primitive] = rule
