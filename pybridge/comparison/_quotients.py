@@ -46,12 +46,14 @@ class Slope:
 
     kink: the quotients of the two sides stay apart as the steps get smaller.
     resolved: a function with a slope beyond this may have changed its direction within the smallest step.
+    largest: the magnitude of the quotients of either side.
     """
 
     slope: float | None
     uncertainty: float = math.inf
     kink: bool = False
     resolved: float = math.inf
+    largest: float = 0.0
 
     def judge(self, derivative: float, size: float, rtol: float) -> Verdict:
         """Whether `derivative` is this slope, up to `rtol` of `size`, the magnitude of the terms of either.
@@ -60,8 +62,9 @@ class Slope:
         """
         if self.slope is None:
             return "unclear"
-        if not math.isfinite(derivative):
-            return "unclear" if self.kink or self.uncertainty > rtol * size else "wrong"
+        if not math.isfinite(derivative):  # where terms are NaN, quotients alone have a size
+            settled = self.uncertainty <= rtol * max(size, self.largest)
+            return "wrong" if settled and not self.kink else "unclear"
         whole = max(size, abs(derivative), abs(self.slope))
         difference, allowed = abs(derivative - self.slope), _SAFETY * self.uncertainty
         if difference > max(rtol * whole, allowed):
@@ -97,7 +100,8 @@ def slope(along: Callable[[float], float], scale: float, rounding: float) -> Slo
     doubts = [_doubt(central, blurred, k) for k in range(1, len(h))]
     best = int(np.argmin(doubts)) + 1
     kink = _stays_apart(np.abs(forward - backward), blurred)
-    return Slope(float(central[best]), float(doubts[best - 1]), kink, resolved)
+    largest = float(np.abs([forward, backward]).max())
+    return Slope(float(central[best]), float(doubts[best - 1]), kink, resolved, largest)
 
 
 def _roughness(along: Callable[[float], float], start: float, scale: float) -> float:

@@ -50,6 +50,26 @@ def line(f) -> str:
     return f"test_check.py:{inspect.getsourcelines(f)[1]} ({f.__name__})"
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.linalg.norm(x) ** 2,
+        lambda x: jnp.sum(jnp.where(x == 0, 1.0, jnp.sin(x) / x)),
+        lambda x: jnp.sum(jnp.sqrt(x**4)),
+    ],
+)
+def test_a_derivative_that_is_nan_is_wrong_where_the_function_is_smooth(f):
+    """Also where all of it is NaN, and the slope is 0."""
+    found = pb.check(f, np.zeros(3, np.float32))
+    assert not found.ok
+    assert {x.mode for x in found.wrong} >= {"VJP"}
+
+
+@pytest.mark.parametrize("f", [lambda x: jnp.linalg.norm(x), lambda x: jnp.sum(jnp.sqrt(jnp.abs(x)))])
+def test_a_derivative_that_is_nan_is_not_wrong_where_there_is_none(f):
+    assert not pb.check(f, np.zeros(3, np.float32)).wrong
+
+
 def test_a_wrong_rule_is_found_with_its_line_and_argument():
     found = pb.check(lambda tree, y: {"s": skewed(tree["a"]) * y, "t": y}, {"a": X}, X)
     assert not found.ok
