@@ -14,7 +14,7 @@ from . import answers, julia
 from .dump import dump
 
 # Julia's exceptions that have a namesake here; any other stays a JuliaError.
-_KINDS = {
+_KINDS: dict[str, type[errors.PyBridgeError]] = {
     kind.__name__: kind
     for kind in (
         errors.ProgramTypeError,

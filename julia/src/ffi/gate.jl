@@ -22,6 +22,9 @@ function enter_gate(gate::Ptr{Gate} = this_gate())
 end
 leave_gate(gate::Ptr{Gate} = this_gate()) = (fetch_add!(counter(gate, RUNNING), -1); nothing)
 
+"As in a new process."
+open_gate() = (GATE.running = GATE.closed = 0; nothing)
+
 "Lets no kernel in any more, and says how many run."
 function shut_gate(gate::Ptr{Gate})
     fetch_add!(counter(gate, CLOSED), 1)

@@ -11,6 +11,13 @@ By the Program's digest: XLA may call a kernel as long as the process lives, so
 none is ever dropped."""
 const TARGETS = Dict{String,Target}()
 
+# An image of this code may have been written after kernels were made, or after exit hooks ran: what
+# they left in memory is of another process.
+function __init__()
+    empty!(TARGETS)
+    open_gate()
+end
+
 "The target of a compiled Program: made once, and by `make` only if the digest is new."
 function target(make, digest::String, p::Program)
     haskey(TARGETS, digest) && return TARGETS[digest]

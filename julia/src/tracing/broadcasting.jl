@@ -1,6 +1,7 @@
 # Broadcasts: the function is called once, with numbers that stand for all elements.
 
-struct TracedStyle <: Broadcast.AbstractArrayStyle{Any} end
+# No AbstractArrayStyle: Julia 1.12 fails to infer unions of styles with one of no dimension.
+struct TracedStyle <: Broadcast.BroadcastStyle end
 Broadcast.BroadcastStyle(::Type{<:ArrayOfTraced}) = TracedStyle()
 Broadcast.BroadcastStyle(::Type{<:TracedNumber}) = TracedStyle()
 Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.AbstractArrayStyle) = TracedStyle()

@@ -14,7 +14,7 @@ tuple_of(x...) = Expr(:call, tuple, x...)
 "The combiner in functions that throw nothing."
 native_combiner(op) = combiner(op)
 native_combiner(::CumLogSumExp) = native_logaddexp
-native_logaddexp(a::Complex, b::Complex) =
+@inline native_logaddexp(a::Complex, b::Complex) =
     complex_logaddexp(NumberMath.exp, NumberMath.log1p, a, b)
 @inline function native_logaddexp(a, b)
     m = max(a, b)
