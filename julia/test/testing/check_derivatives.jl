@@ -1,7 +1,7 @@
 # Comparisons of derivatives: right ones agree, and of wrong ones it is said where.
 
 include("../support/tracing.jl")
-using JaxprAD: TracedReal, number_op
+using JaxprAD: NumberMath, TracedReal, number_op
 using JaxprAD.Testing: disagreement, title
 
 struct Rates{T}
@@ -32,11 +32,14 @@ softmax(x) = exp.(x) ./ sum(exp.(x))
     @test repr(x) == repr(before)
 end
 
-# Rules that are wrong, as a user may give them: of traced numbers only.
+# Rules that are wrong, as a user may give them: of traced numbers only. The values are functions
+# that kernels may call, which throw nothing.
 if !haskey(JaxprAD.PRIMITIVES, :tripled_tangent)
-    JaxprAD.@unary(:tripled_tangent, sin; tangents = ((t, y, x) -> 3 * (t * cos(x)),))
-    JaxprAD.@unary(:wrong_curvature, cos; tangents = ((t, y, x) -> -2 * (t * sin(x)),))
-    JaxprAD.@unary(:wrong_second, sin;
+    JaxprAD.@unary(:tripled_tangent, NumberMath.sin;
+        tangents = ((t, y, x) -> 3 * (t * cos(x)),))
+    JaxprAD.@unary(:wrong_curvature, NumberMath.cos;
+        tangents = ((t, y, x) -> -2 * (t * sin(x)),))
+    JaxprAD.@unary(:wrong_second, NumberMath.sin;
         tangents = ((t, y, x) -> t * JaxprAD.apply(:wrong_curvature, x),))
     JaxprAD.@unary(:wrong_transpose, -; transpose = (ȳ, x) -> (3 * -ȳ,),
         tangents = ((t, y, x) -> JaxprAD.apply(:wrong_transpose, t),))

@@ -40,18 +40,23 @@ function text_refused(text)
     ""
 end
 function line_refused(line)
-    startswith(line, UNREACHABLE) && return "it comes where it may not"
+    optimizes() && startswith(line, UNREACHABLE) && return "it comes where it may not"
     call = call_in(line)
     call === nothing && return ""
     call[2] === nothing || return address_refused(parse(UInt, call[2]))
     call[1] === nothing ? "" : name_refused(call[1])
 end
 const UNREACHABLE = r"\s*unreachable"
+"Whether LLVM drops branches that are never taken: below -O2 they stay, as `br i1 true`."
+optimizes() = Base.JLOptions().opt_level >= 2
 call_in(line) =
     startswith(line, "declare ") || !occursin("(", line) ? nothing : match(CALL, line)
 const CALL = r"\b(?:call|invoke)\b.*?(?:@\"?([^\"(]+)\"?\(|%\d+\(|inttoptr \(i64 (\d+) to)"
 
-name_refused(name) =
+name_refused(called) = of_c_refused(something(match(C_NAME, called), (called,))[1])
+# Julia 1.12 calls functions of C so.
+const C_NAME = r"^jlplt_(.+)_\d+_got\.jit$"
+of_c_refused(name) =
     startswith(name, "llvm.") || name in C_FUNCTIONS || julia_name(name) !== nothing ? "" :
     isruntime(name) ? "it calls Julia's runtime, $name" :
     dlsym(dlopen(""), Symbol(name); throw_error = false) === nothing ?

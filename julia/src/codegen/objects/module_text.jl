@@ -23,7 +23,7 @@ function FunctionText(s::Specialization, invoked = () -> invoked_methods(s))
     defined = [first_name(line) for line in split(text, '\n') if startswith(line, "define ")]
     own = filter(d -> julia_name(d) == name, defined)
     length(own) == 1 || throw(NoObjectFile("LLVM's text of $name defines $(join(defined, ", "))"))
-    text = only_definition(text, own[1])
+    text = with_addresses(only_definition(text, own[1]))
     reason = text_refused(text)
     isempty(reason) || throw(refused("$reason, in $name"))
     FunctionText(text, own[1], callees(text, own[1], s, invoked))
@@ -43,6 +43,22 @@ function only_definition(text, name)
     end
     join(kept, '\n')
 end
+
+"""
+The text with addresses in place of the names that Julia 1.12 has for them, and without the data
+that it then does not use. What is for debuggers goes, too."""
+function with_addresses(text)
+    lines = filter(line -> !occursin(r"^\s*#dbg_", line), split(text, '\n'))
+    addresses = Dict{String,String}(
+        m[1] => m[2] for m in map(line -> match(ALIAS, line), lines) if m !== nothing)
+    isempty(addresses) && return join(lines, '\n')
+    code = filter(line -> !occursin(ALIAS, line) && !occursin(PRIVATE, line), lines)
+    used = used_names(join(code, '\n'))
+    data = filter(line -> occursin(PRIVATE, line) && first_name(line) in used, lines)
+    replace(join(vcat(data, code), '\n'), LLVM_NAME => name -> get(addresses, name, name))
+end
+const ALIAS = r"^(@(?:\"[^\"]+\"|[-\w$.!#]+)) = private alias \S+, (inttoptr \(i64 \d+ to [^)]+\))"
+const PRIVATE = r"^@.* = private unnamed_addr constant "
 
 "All names of functions and data that the text uses, declarations aside."
 function used_names(text)
