@@ -41,6 +41,8 @@ function text_refused(text)
 end
 function line_refused(line)
     optimizes() && startswith(line, UNREACHABLE) && return "it comes where it may not"
+    of_c = match(OF_C, line)
+    of_c === nothing || return c_refused(of_c[1])
     call = call_in(line)
     call === nothing && return ""
     call[2] === nothing || return address_refused(parse(UInt, call[2]))
@@ -53,11 +55,12 @@ call_in(line) =
     startswith(line, "declare ") || !occursin("(", line) ? nothing : match(CALL, line)
 const CALL = r"\b(?:call|invoke)\b.*?(?:@\"?([^\"(]+)\"?\(|%\d+\(|inttoptr \(i64 (\d+) to)"
 
-name_refused(called) = of_c_refused(something(match(C_NAME, called), (called,))[1])
-# Julia 1.12 calls functions of C so.
-const C_NAME = r"^jlplt_(.+)_\d+_got\.jit$"
-of_c_refused(name) =
-    startswith(name, "llvm.") || name in C_FUNCTIONS || julia_name(name) !== nothing ? "" :
+name_refused(name) =
+    startswith(name, "llvm.") || julia_name(name) !== nothing ? "" : c_refused(name)
+# A function of C is called by what this holds, or, by newer Julias, where this name is.
+const OF_C = r"@jlplt_(.+)_\d+_got\b"
+c_refused(name) =
+    name in C_FUNCTIONS ? "" :
     isruntime(name) ? "it calls Julia's runtime, $name" :
     dlsym(dlopen(""), Symbol(name); throw_error = false) === nothing ?
     "it calls $name, which is nowhere" : ""

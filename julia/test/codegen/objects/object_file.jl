@@ -87,7 +87,7 @@ end
     @test_throws JaxprAD.NoObjectFile JaxprAD.outside(code, table)
     @test_throws JaxprAD.NoObjectFile JaxprAD.write_object_file(tempname(FOLDER), Any[code],
         ["reads_here"], table)
-    allocates = :(gives_array() = length($(zeros)(3)))
+    allocates = :(gives_array(n::Int) = length($(zeros)(n)))
     # nor may a kernel in memory do that
     @test_throws JaxprAD.KernelRefused JaxprAD.write_object_file(tempname(FOLDER), Any[allocates],
         ["gives_array"], table)
