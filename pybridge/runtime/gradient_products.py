@@ -10,7 +10,7 @@ and what was too small for c = 1 is so for c.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,29 +19,7 @@ from jax.interpreters import ad, batching, mlir
 
 from ..frontend.adapter import checks, devices, jaxprs, jets
 from ..frontend.adapter.extend import Primitive
-
-
-class Differentiated(Protocol):
-    """A number as a function of arrays x..., with its derivative by some of them. Compared by content."""
-
-    @property
-    def active(self) -> tuple[int, ...]:
-        """Which x the derivative is by."""
-
-    @property
-    def dtype(self) -> Any:
-        """Of the number."""
-
-    def along(self, xs: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        """The derivative along tangents of the active x."""
-
-    def of_multiple(self, xs: Sequence[Any], c: Any) -> Sequence[Any]:
-        """The gradient of c times the number."""
-
-
-Levels = tuple[tuple[bool, ...], ...]
-"""For each batch, the outer ones first, which x have an axis for it in front."""
-
+from ..frontend.adapter.gradients import Differentiated, Levels, along, anew, operands, parts, scaled_anew
 
 gradient_product_p = Primitive("gradient_product")
 scaled_gradient_p = Primitive("scaled_gradient")
@@ -55,17 +33,7 @@ def gradient_product(
     return gradient_product_p.bind(*gradients, *xs, *tangents, number=number)
 
 
-def _parts(number: Differentiated, args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-    count = len(number.active)
-    return args[:count], args[count : len(args) - count], args[len(args) - count :]
-
-
-@gradient_product_p.def_impl
-def _along(*args: Any, number: Differentiated) -> Any:
-    """Nothing has been transposed: gradients are of no use, since what is finite along a short tangent may
-    have an infinite gradient."""
-    _, xs, tangents = _parts(number, args)
-    return number.along(xs, tangents)
+gradient_product_p.def_impl(along)
 
 
 @gradient_product_p.def_abstract_eval
@@ -76,8 +44,8 @@ def _type_of_product(*avals: Any, number: Differentiated) -> Any:
 def _jvp_of_product(
     primals: Sequence[Any], dots: Sequence[Any], *, number: Differentiated
 ) -> tuple[Any, Any]:
-    gradients, xs, tangents = _parts(number, primals)
-    _, by_xs, by_tangents = _parts(number, dots)
+    gradients, xs, tangents = parts(number, primals)
+    _, by_xs, by_tangents = parts(number, dots)
     result = gradient_product_p.bind(*primals, number=number)
     if all(map(jaxprs.is_zero, by_xs)):
         moved = [jaxprs.instantiated(t, jax.typeof(x)) for t, x in zip(by_tangents, tangents, strict=True)]
@@ -101,7 +69,7 @@ def _tangents(f: Any, primals: Sequence[Any], dots: Sequence[Any]) -> tuple[Any,
 
 
 def _transpose_of_product(cotangent: Any, *args: Any, number: Differentiated) -> list[Any]:
-    gradients, xs, tangents = _parts(number, args)
+    gradients, xs, tangents = parts(number, args)
     known: list[Any] = [None] * (len(gradients) + len(xs))
     if jaxprs.is_zero(cotangent):
         return known + [jaxprs.no_cotangent(t.aval) if ad.is_undefined_primal(t) else None for t in tangents]
@@ -113,7 +81,7 @@ def _transpose_of_product(cotangent: Any, *args: Any, number: Differentiated) ->
 
 
 def _batch_of_product(args: Sequence[Any], dims: Sequence[Any], *, number: Differentiated) -> tuple[Any, int]:
-    return jax.vmap(lambda *args: _along(*args, number=number), in_axes=tuple(dims))(*args), 0
+    return jax.vmap(lambda *args: along(*args, number=number), in_axes=tuple(dims))(*args), 0
 
 
 # Scaled gradients
@@ -132,20 +100,15 @@ def _scaled(
 @scaled_gradient_p.def_impl
 def _scaled_now(*args: Any, number: Differentiated, levels: Levels) -> Sequence[Any]:
     """No second way is compiled where the values are there."""
-    gradients, xs, c = _operands(number, args)
-    return _multiplied(gradients, c) if _loses_nothing(gradients, c) else _anew(number, levels, xs, c)
+    gradients, xs, c = operands(number, args)
+    return _multiplied(gradients, c) if _loses_nothing(gradients, c) else anew(number, levels, xs, c)
 
 
 def _scaled_later(*args: Any, number: Differentiated, levels: Levels) -> Sequence[Any]:
-    gradients, xs, c = _operands(number, args)
+    gradients, xs, c = operands(number, args)
     return lax.cond(
-        _loses_nothing(gradients, c), lambda: _multiplied(gradients, c), lambda: _anew(number, levels, xs, c)
+        _loses_nothing(gradients, c), lambda: _multiplied(gradients, c), lambda: anew(number, levels, xs, c)
     )
-
-
-def _operands(number: Differentiated, args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Any]:
-    count = len(number.active)
-    return args[:count], args[count:-1], args[-1]
 
 
 @jax.jit
@@ -164,19 +127,9 @@ def _multiplied(gradients: Sequence[Any], c: Any) -> list[Any]:
     return list(map(of, gradients))
 
 
-def _anew(number: Differentiated, levels: Levels, xs: Sequence[Any], c: Any) -> list[Any]:
-    def of_one(xs: Sequence[Any], c: Any) -> list[Any]:
-        return list(number.of_multiple(xs, c))
-
-    f = of_one
-    for mapped in reversed(levels):
-        f = jax.vmap(f, in_axes=([0 if flag else None for flag in mapped], 0))
-    return f(list(xs), c)
-
-
 @scaled_gradient_p.def_abstract_eval
 def _types_of_scaled(*avals: Any, number: Differentiated, levels: Levels) -> list[Any]:
-    gradients, _, _ = _operands(number, avals)
+    gradients, _, _ = operands(number, avals)
     return [devices.result_aval(g.shape, g.dtype, avals) for g in gradients]
 
 
@@ -185,20 +138,15 @@ def _jvp_of_scaled(
 ) -> tuple[Any, Any]:
     """By the gradient that is computed anew: that has a derivative by all that it depends on."""
     count = len(number.active)
-    return _tangents(lambda *args: _anew(number, levels, args[:-1], args[-1]), primals[count:], dots[count:])
-
-
-def _scaled_anew(*args: Any, number: Differentiated, levels: Levels) -> list[Any]:
-    _, xs, c = _operands(number, args)
-    return _anew(number, levels, xs, c)
+    return _tangents(lambda *args: anew(number, levels, args[:-1], args[-1]), primals[count:], dots[count:])
 
 
 def _batch_of_scaled(
     args: Sequence[Any], dims: Sequence[Any], *, number: Differentiated, levels: Levels
 ) -> tuple[Sequence[Any], list[int]]:
     size = next(x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
-    gradients, xs, c = _operands(number, args)
-    of_gradients, of_xs, of_c = _operands(number, dims)
+    gradients, xs, c = operands(number, args)
+    of_gradients, of_xs, of_c = operands(number, dims)
 
     def in_front(x: Any, d: Any) -> Any:
         return batching.bdim_at_front(x, d, size)
@@ -213,13 +161,13 @@ def _batch_of_scaled(
     return results, [0] * len(results)
 
 
-mlir.register_lowering(gradient_product_p, mlir.lower_fun(_along, multiple_results=False))
+mlir.register_lowering(gradient_product_p, mlir.lower_fun(along, multiple_results=False))
 mlir.register_lowering(scaled_gradient_p, mlir.lower_fun(_scaled_later, multiple_results=True))
 ad.primitive_jvps[gradient_product_p] = _jvp_of_product
 ad.primitive_jvps[scaled_gradient_p] = _jvp_of_scaled
 ad.primitive_transposes[gradient_product_p] = _transpose_of_product
 batching.primitive_batchers[gradient_product_p] = _batch_of_product
 batching.primitive_batchers[scaled_gradient_p] = _batch_of_scaled
-checks.register(gradient_product_p, lambda **params: lambda *args: [_along(*args, **params)])
+checks.register(gradient_product_p, lambda **params: lambda *args: [along(*args, **params)])
 checks.register(scaled_gradient_p, lambda **params: lambda *args: _scaled_later(*args, **params))
-jets.register(scaled_gradient_p, lambda **params: lambda *args: _scaled_anew(*args, **params))
+jets.register(scaled_gradient_p, lambda **params: lambda *args: scaled_anew(*args, **params))

@@ -11,7 +11,7 @@ import pytest
 from agreement import assert_agree
 from bound_programs import programs_in
 from casekit import QUICK
-from evenly import evenly
+from covering import covering
 from jax import lax
 
 import pybridge as pb
@@ -60,7 +60,7 @@ WAYS = {
 IN_BATCHES = ("of a batch", "of a mean", "in a scan", "of a batch of a scan")
 
 
-@pytest.mark.parametrize(("rule", "way"), evenly(list(RULES), list(WAYS), least=2))
+@pytest.mark.parametrize(("rule", "way"), covering(list(RULES), list(WAYS), least=2))
 def test_rules_see_the_cotangent(rule, way):
     f = with_rule(RULES[rule])
     loss = lambda x: jnp.sum(f(jnp.sin(f(x))) ** 2)  # noqa: E731

@@ -119,7 +119,7 @@ function heap_uses!(found, seen, @nospecialize(signature))
     for (code, _) in code_typed(f, types), statement in code.code
         ex = statement isa Expr && statement.head === :(=) ? statement.args[2] : statement
         ex isa Expr && ex.head === :invoke || continue
-        callee = ex.args[1]
+        callee = JaxprAD.method_instance(ex.args[1])
         # of which test/ffi/heap.jl says the same
         callee.def.module === JaxprAD.FFI && continue
         # What LLVM has found to be unreachable is no call.

@@ -1,18 +1,19 @@
-"""Primitives that JAX itself defines by others."""
+"""Primitives that JAX itself defines by others, or this package."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from . import internals
+from . import gradients, internals
 from .jaxprs import ClosedJaxpr
 
 
 def definition(eqn: Any) -> ClosedJaxpr:
-    """What an equation of one of `DEFINED` does, in other primitives, as JAX lowers it."""
+    """What an equation of one of `DEFINED` does, in other primitives, as it is lowered."""
     function = functools.partial(_DEFINITIONS[eqn.primitive.name], **eqn.params)
     return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars))
 
@@ -29,10 +30,12 @@ def _run_state(*operands: Any, **params: Any) -> Any:
     return internals.run_state_p.impl(*operands, **params)
 
 
-_DEFINITIONS = {
+_DEFINITIONS: dict[str, Callable[..., Any]] = {
     "run_state": _run_state,
     "ragged_dot_general": _ragged_dot_general,
     "symmetric_product": _symmetric_product,
+    "gradient_product": gradients.along,
+    "scaled_gradient": gradients.scaled_anew,
 }
 
 DEFINED = tuple(_DEFINITIONS)

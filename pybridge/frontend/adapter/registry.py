@@ -15,6 +15,8 @@ _OURS = frozenset(
     {
         "julia_call",
         "julia_jvp",
+        "gradient_product",
+        "scaled_gradient",
         "julia_function",
         "portable_cholesky",
         "portable_triangular_solve",
