@@ -142,8 +142,12 @@ def show_discussion(demo: Demo) -> None:
 
 
 def gradient_program(f, args):
-    """The gradient of a scalar function as jax.grad gives it: the VJP at the cotangent 1."""
-    vjp = pb.trace(f)(*args).vjp()
+    """The gradient of a scalar function as jax.grad gives it: the VJP at the cotangent 1.
+
+    Of the optimised function: what it computes twice would get two cotangents, whose sum is not taken out of
+    products after that, since it may overflow where the products do not.
+    """
+    vjp = pb.trace(f)(*args).optimize().vjp()
     return pb.trace(lambda *xs: vjp.to_jax()(*xs, 1.0))(*args)
 
 
