@@ -294,6 +294,8 @@ def repeated(x, n, power=2):
     ],
 )
 def test_a_jitted_function_brings_its_static_arguments(options):
+    if options.get("static_argnums") == -2 and jax.__version_info__ < (0, 12):
+        pytest.skip("before 0.12 JAX counts negative positions from the last argument that is given")
     f = functools.partial(jax.jit, **options)(repeated)
     wanted = jax.grad(repeated)(X, 3)
     assert_agree(jax.grad(pb.bridge(f))(X, 3), wanted, "gradient", 1e-6)

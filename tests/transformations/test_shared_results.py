@@ -72,7 +72,10 @@ def scanned(f, p):
 @pytest.mark.parametrize("between_programs", [True, False])
 @pytest.mark.parametrize("execute", ["xla", "julia"])
 @pytest.mark.parametrize("of", [stopped, compared, chained, scanned])
-def test_gradients_agree(of, execute, between_programs, x64):
+def test_gradients_agree(of, execute, between_programs, x64, request):
+    if of is scanned and execute == "xla" and between_programs and jax.__version_info__ < (0, 12):
+        reason = "with JAX 0.10 the scan's transpose meets a cotangent of the batch where one is not batched"
+        request.applymarker(pytest.mark.xfail(raises=ValueError, strict=True, reason=reason))
     ours, theirs = [], []
     f, reference = scaled(ours, between_programs), scaled(theirs, between_programs)
     g = pb.bridge(lambda p: of(f, p), execute=execute)
