@@ -80,13 +80,13 @@ is_plain(c::InferredCode, k, x::Union{Core.PhiNode,Core.PiNode}) =
 function is_plain(c::InferredCode, k, x::Expr)
     head = x.head
     head in (:return, :gotoifnot, :meta, :loopinfo, :boundscheck, :inbounds) && return true
-    head === :call && constant(c, x.args[1]) === getfield && reads_elements(c, x) && return true
+    head === :call && constant(c, x.args[1]) === getfield && reads_place(c, x) && return true
     isbitsvalue(c, Core.SSAValue(k)) || return false
     head === :call ? is_plain_call(c, constant(c, x.args[1]), x.args[2:end]) :
     head in (:invoke, :new, :static_parameter) || head === :foreigncall && calls_c(c, x.args[1])
 end
 # The compiler reads itself where an array's elements are, in two steps since Julia 1.11.
-function reads_elements(c, x)
+function reads_place(c, x)
     T, field = type_of(c, x.args[2]), constant(c, x.args[3])
     field === :ref && T <: Array || field === :ptr_or_offset && T <: MemoryReference
 end
