@@ -187,9 +187,11 @@ def test_what_loses_digits_stands_out_in_units_of_the_condition():
 @pytest.mark.parametrize("isolate", [False, True])
 def test_the_memory_of_a_gradient(isolate):
     result = quick(lambda x: jnp.sin(x).sum(), np.ones(1000, np.float32), isolate=isolate)
+    # Of ours the gradient, and the argument for one that cannot be scaled.
+    kept = {"transpose": 8000, "jax": 4000}
     for row in result.rows:
-        assert row.memory.residuals == 4000 and 4000 <= row.memory.vjp < 13000
-    assert json.loads(result.to_json())["rows"][0]["memory"]["residuals"] == 4000
+        assert row.memory.residuals == kept[row.engine] and 4000 <= row.memory.vjp < 13000
+    assert json.loads(result.to_json())["rows"][0]["memory"]["residuals"] == 8000
     assert "4 kB" in str(result)
 
 
