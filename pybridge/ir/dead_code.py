@@ -60,8 +60,8 @@ def _remat(eq: Equation, used: Sequence[bool]) -> Equation:
 
 @dataclass(frozen=True)
 class _Loop:
-    """consts: of how many leading inputs the body is a function beside what is carried. carried: which of the
-    carried values matter at the end of a trip. rest: which of the body's other results do."""
+    """consts: of how many leading inputs the body is a function, apart from what is carried. carried: which
+    of the carried values matter at the end of a trip. rest: which of the body's other results do."""
 
     body: Program
     consts: int

@@ -1,4 +1,4 @@
-"""The derivative of a real number by its gradient, which was computed beside it.
+"""The derivative of a real number by its gradient, which was computed with it.
 
 `gradient_product` is the sum of the products of gradients and tangents. Its transpose, for a cotangent c, is
 c times the gradient: `scaled_gradient`, where c is not known to be 1. What is finite for c = 1e-20 may be
@@ -60,12 +60,9 @@ def _jvp_of_product(
 def _tangents(f: Any, primals: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
     """The results and their tangents, where some tangents are zero by their type."""
     active = [i for i, t in enumerate(dots) if not jaxprs.is_zero(t)]
-
-    def of_active(*values: Any) -> Any:
-        args = dict(enumerate(primals)) | dict(zip(active, values, strict=True))
-        return f(*args.values())
-
-    return jax.jvp(of_active, [primals[i] for i in active], [dots[i] for i in active])
+    return jax.jvp(
+        jaxprs.at_places(f, active, primals), [primals[i] for i in active], [dots[i] for i in active]
+    )
 
 
 def _transpose_of_product(cotangent: Any, *args: Any, number: Differentiated) -> list[Any]:

@@ -193,10 +193,10 @@ class _Number:
         return DTYPES[self.program.output_types[self.place].dtype]
 
     def along(self, xs: Sequence[Any], tangents: Sequence[Any]) -> Any:
-        def of_active(*values: Any) -> Any:
-            args = dict(enumerate(xs)) | dict(zip(self.active, values, strict=True))
-            return call(self.program, *args.values(), **dict(self.how))[self.place]
+        def number(*args: Any) -> Any:
+            return call(self.program, *args, **dict(self.how))[self.place]
 
+        of_active = jaxprs.at_places(number, self.active, xs)
         return jax.jvp(of_active, [xs[i] for i in self.active], list(tangents))[1]
 
     def of_multiple(self, xs: Sequence[Any], c: Any) -> Sequence[Any]:
@@ -269,11 +269,7 @@ def jvp_by_jax(
     sizes: Sizes = (),
 ):
     """The JVP rule of a Program's call by JAX, which runs rules that no Program can hold."""
-
-    def of_active(*given):
-        by_place = dict(zip(active, given, strict=True))
-        return to_jax(program, sizes=sizes)(*(by_place.get(i, x) for i, x in enumerate(primals)))
-
+    of_active = jaxprs.at_places(to_jax(program, sizes=sizes), active, primals)
     ys, dots = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
     return list(ys), [jaxprs.no_tangent(y) if jaxprs.is_zero(t) else t for y, t in zip(ys, dots, strict=True)]
 

@@ -84,7 +84,7 @@ def _distances(changed: set[str]) -> dict[str, float]:
 @cache
 def _public_names() -> dict[str, str]:
     """The module behind each public name: `pb.bridge` is pybridge.api.bridge's."""
-    tree = ast.parse((ROOT / "pybridge" / "__init__.py").read_text(encoding="utf-8"))
+    tree = _tree(ROOT / "pybridge" / "__init__.py")
     return {
         alias.asname or alias.name: f"pybridge.{node.module}"
         for node in ast.walk(tree)
@@ -94,12 +94,16 @@ def _public_names() -> dict[str, str]:
 
 
 @cache
+def _tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
 def _imports(file: Path) -> frozenset[str]:
     """The package's modules that the file, or a module of tests that it imports, uses."""
     found: set[str] = set()
     for source in (file, *_helpers(file)):
-        tree = ast.parse(source.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in ast.walk(_tree(source)):
             if isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -116,7 +120,7 @@ def _helpers(file: Path) -> tuple[Path, ...]:
     waiting = [file]
     while waiting:
         source = waiting.pop()
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        for node in ast.walk(_tree(source)):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             for name in names:

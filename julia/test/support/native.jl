@@ -132,9 +132,7 @@ function heap_uses!(found, seen, @nospecialize(signature))
     found
 end
 function_of(::Type{Type{T}}) where {T} = T
-# Of a function with fields any values do.
-function_of(@nospecialize(T::DataType)) =
-    isdefined(T, :instance) ? T.instance : reinterpret(T, zeros(UInt8, sizeof(T)))[1]
+function_of(@nospecialize(T::DataType)) = JaxprAD.any_value(T)
 
 "The name of what a line of LLVM calls, or nothing; for an address the library it is in."
 function called_name(line)

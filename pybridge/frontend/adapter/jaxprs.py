@@ -38,6 +38,16 @@ def no_tangent(y: Any) -> Any:
     return internals.Zero(jax.typeof(y).to_tangent_aval())
 
 
+def at_places(f: Callable, places: Sequence[int], args: Sequence[Any]) -> Callable:
+    """f as a function of the arguments at these places; the others are as given."""
+
+    def of_some(*given: Any) -> Any:
+        by_place = dict(zip(places, given, strict=True))
+        return f(*(by_place.get(i, x) for i, x in enumerate(args)))
+
+    return of_some
+
+
 def no_cotangent(aval: Any) -> Any:
     """The cotangent of a value of this type on which nothing depends."""
     return internals.Zero(aval.to_ct_aval())

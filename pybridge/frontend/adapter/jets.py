@@ -7,7 +7,7 @@ from typing import Any
 
 from jax.experimental import jet
 
-from .jaxprs import is_inexact
+from .jaxprs import at_places, is_inexact
 
 
 def register(primitive: Any, definition: Callable[..., Callable]) -> None:
@@ -15,11 +15,7 @@ def register(primitive: Any, definition: Callable[..., Callable]) -> None:
 
     def rule(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
         active = [i for i, x in enumerate(primals) if is_inexact(x)]
-
-        def of_active(*values: Any) -> Any:
-            args = dict(enumerate(primals)) | dict(zip(active, values, strict=True))
-            return definition(**params)(*args.values())
-
+        of_active = at_places(definition(**params), active, primals)
         given = [primals[i] for i in active], [series[i] for i in active]
         values, terms = jet.jet(of_active, *map(tuple, given), factorial_scaled=False)  # as rules have them
         return list(values), list(terms)

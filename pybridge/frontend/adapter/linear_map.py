@@ -15,6 +15,7 @@ from .extend import Primitive
 from .jaxprs import (
     ClosedJaxpr,
     any_tracer,
+    at_places,
     constants,
     instantiated,
     is_zero,
@@ -87,11 +88,7 @@ def _jvp(
     moved = _bind(known, dots, call, transpose)
     active = [i for i, t in enumerate(tangents[:residuals]) if not is_zero(t)]
     if active:
-
-        def of_active(*values: Any) -> list[Any]:
-            args = dict(enumerate(primals)) | dict(zip(active, values, strict=True))
-            return jaxpr_as_fun(call)(*args.values())
-
+        of_active = at_places(jaxpr_as_fun(call), active, primals)
         _, others = jax.jvp(of_active, [known[i] for i in active], [tangents[i] for i in active])
         moved = [x + y for x, y in zip(moved, others, strict=True)]
     return results, moved

@@ -33,11 +33,11 @@ end
     end
 end
 
-# The same where combining rounds: a million numbers added one by one lose what is small beside the
-# sum so far. A running total is that of all blocks before, combined with the one in its own block.
-# Blocks are combined two by two, and these again, so that an error comes of as many combinations as
-# a block and the logarithm of the number of blocks have. `memory` has what is inside of the blocks
-# of one line, where there is one, and then rows of `after` accumulators:
+# The same where combining rounds: a million numbers added one by one lose what is small compared
+# with the sum so far. A running total is that of all blocks before, combined with the one in its
+# own block. Blocks are combined two by two, and these again, so that an error comes of as many
+# combinations as a block and the logarithm of the number of blocks have. `memory` has what is
+# inside of the blocks of one line, where there is one, and then rows of `after` accumulators:
 #
 #     row 0        the running totals in the block
 #     row 2l - 1   the total of that block of level l that is in none of a higher level, if any
