@@ -174,19 +174,28 @@ def _by_gradient(program: Program, whole: Program, active: tuple[int, ...], prim
     dots = [jaxprs.no_tangent(y) for y in ys]
     if any(nonzero):
         used = [list(itertools.compress(xs, nonzero)) for xs in (gradients, tangents)]
-        number = _Number(program, tuple(itertools.compress(active, nonzero)), place, tuple(how.items()))
+        number = _Number(program, active, tuple(nonzero), place, tuple(how.items()))
         dots[place] = gradient_product(number, used[0], primals, used[1])
     return ys, dots
 
 
 @dataclass(frozen=True)
 class _Number:
-    """The inexact result of a Program, at `place`, to be differentiated by its inputs at `active`."""
+    """The inexact result of a Program, at `place`, to be differentiated by its inputs at `given`.
+
+    given: which inputs have tangents. A user's rule may ask that of one input for the derivative by another.
+    nonzero: by which of them the derivative is not zero.
+    """
 
     program: Program
-    active: tuple[int, ...]
+    given: tuple[int, ...]
+    nonzero: tuple[bool, ...]
     place: int
     how: tuple[tuple[str, Any], ...]
+
+    @property
+    def active(self) -> tuple[int, ...]:
+        return tuple(itertools.compress(self.given, self.nonzero))
 
     @property
     def dtype(self) -> Any:
@@ -196,13 +205,15 @@ class _Number:
         def number(*args: Any) -> Any:
             return call(self.program, *args, **dict(self.how))[self.place]
 
-        of_active = jaxprs.at_places(number, self.active, xs)
-        return jax.jvp(of_active, [xs[i] for i in self.active], list(tangents))[1]
+        primals, dots = [xs[i] for i in self.given], iter(tangents)
+        whole = [next(dots) if has else jnp.zeros_like(x) for x, has in zip(primals, self.nonzero, strict=True)]
+        return jax.jvp(jaxprs.at_places(number, self.given, xs), primals, whole)[1]
 
     def of_multiple(self, xs: Sequence[Any], c: Any) -> Sequence[Any]:
-        made = gradient_of_multiple(self.program, self.active)
+        made = gradient_of_multiple(self.program, self.given)
         assert made is not None  # since it has a gradient
-        return _derived(made, *xs, c, **dict(self.how))[len(self.program.outputs) :]
+        gradients = _derived(made, *xs, c, **dict(self.how))[len(self.program.outputs) :]
+        return list(itertools.compress(gradients, self.nonzero))
 
 
 def _is_reverse(tangents: Sequence[Any]) -> bool:
