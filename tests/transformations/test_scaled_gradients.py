@@ -13,6 +13,7 @@ from bound_programs import programs_in
 from casekit import QUICK
 from covering import covering
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 import pybridge as pb
 
@@ -94,6 +95,30 @@ def test_linear_rules_have_one_pass():
         g = pb.bridge(lambda x, f=f: jnp.sum(f(x) ** 2), execute="julia")
         jaxpr = jax.make_jaxpr(jax.grad(g))(x).jaxpr
         assert len(list(programs_in(jaxpr))) == programs, rule
+
+
+@jax.custom_jvp
+def of_both(x, y):
+    return y
+
+
+@functools.partial(of_both.defjvp, symbolic_zeros=True)
+def _of_both_jvp(primals, dots):
+    """y's tangent, if x has one too: as of a loop's result by the value that it began with."""
+    x, y = primals
+    given, dot = dots
+    return y, jnp.zeros_like(y) if isinstance(given, SymbolicZero) else dot
+
+
+@pytest.mark.parametrize("execute", MODES)
+def test_rules_that_ask_what_has_a_tangent(execute):
+    """By x the derivative is zero, and by y it is not unless x has a tangent."""
+    f = lambda xs: of_both(xs[0], jnp.sin(xs[1]))  # noqa: E731
+    g = pb.bridge(f, execute=execute)
+    xs = (jnp.float32(0.5), jnp.float32(0.7))
+    for k, of in enumerate((WAYS["multiple"], HIGHER["forward"], WAYS["pulled back"])):
+        for found in (of(g)(xs), jax.jit(of(g))(xs)):
+            assert_agree(found, of(f)(xs), f"{k}", 1e-5)
 
 
 def steep(x):
