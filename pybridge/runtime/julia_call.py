@@ -205,9 +205,10 @@ class _Number:
         def number(*args: Any) -> Any:
             return call(self.program, *args, **dict(self.how))[self.place]
 
-        primals, dots = [xs[i] for i in self.given], iter(tangents)
-        whole = [next(dots) if has else jnp.zeros_like(x) for x, has in zip(primals, self.nonzero, strict=True)]
-        return jax.jvp(jaxprs.at_places(number, self.given, xs), primals, whole)[1]
+        primals, rest = [xs[i] for i in self.given], iter(tangents)
+        places = zip(primals, self.nonzero, strict=True)
+        dots = [next(rest) if has else jnp.zeros_like(x) for x, has in places]
+        return jax.jvp(jaxprs.at_places(number, self.given, xs), primals, dots)[1]
 
     def of_multiple(self, xs: Sequence[Any], c: Any) -> Sequence[Any]:
         made = gradient_of_multiple(self.program, self.given)

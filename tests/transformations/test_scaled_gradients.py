@@ -105,8 +105,7 @@ def of_both(x, y):
 @functools.partial(of_both.defjvp, symbolic_zeros=True)
 def _of_both_jvp(primals, dots):
     """y's tangent, if x has one too: as of a loop's result by the value that it began with."""
-    x, y = primals
-    given, dot = dots
+    (_, y), (given, dot) = primals, dots
     return y, jnp.zeros_like(y) if isinstance(given, SymbolicZero) else dot
 
 
