@@ -71,7 +71,7 @@ endef
 	$(BIN)/pybridge setup --yes --no-image
 	touch $@
 
-# JaxprAD compiled into Julia takes minutes of one core. Julia's own tests do without it and take the others.
+# JaxprAD compiled into Julia takes minutes of one core, and then every test a fifth of what it takes without.
 .venv/image.stamp: .venv/julia.stamp
 	$(BIN)/pybridge setup --yes
 	touch $@
@@ -81,9 +81,9 @@ test test-all: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
 test test-all: export PYBRIDGE_TEST_TIMES := $(CURDIR)/.venv/test-times
 test: .venv/python.stamp
 	rm -rf $(PYBRIDGE_CACHE) $(PYBRIDGE_TEST_TIMES)
-	+.ci/part "lint" $(MAKE) lint
-	+.ci/part "Julia's tests, image, oldest packages" \
-		$(MAKE) --jobs=3 --output-sync=target test-julia .venv/image.stamp .venv/browser.stamp $(OLDEST_VENV)
+	+.ci/part "image, lint, packages" \
+		$(MAKE) --jobs=3 --output-sync=target .venv/image.stamp lint .venv/browser.stamp $(OLDEST_VENV)
+	+.ci/part "Julia's tests" $(MAKE) test-julia
 	+.ci/part "newest Python" $(MAKE) test-python
 	+.ci/part "oldest Python" $(MAKE) test-oldest
 	$(BIN)/python -m tests.times $(PYBRIDGE_TEST_TIMES)
@@ -109,9 +109,10 @@ test-on-%: .venv/image.stamp .venv-%/python.stamp
 test-quick: .venv/julia.stamp
 	$(BIN)/python -m tests.quick $(FILES)
 
-test-julia: .venv/julia.stamp
-	julia="$$($(BIN)/python -c 'from pybridge.runtime.julia import find, processor; julia = find().require(); \
-		print(julia.executable, *processor.options(julia))')"; \
+test-julia: .venv/image.stamp
+	julia="$$($(BIN)/python -c 'from pybridge.runtime.julia import find, image, processor, source; \
+		julia = image.with_image(find().require(), source.jaxprad()); \
+		print(julia.executable, f"--sysimage={julia.image}", *processor.options(julia))')"; \
 	shared="$$(mktemp -d)"; trap 'rm -rf "$$shared"' EXIT; \
 	seq $(JOBS) | awk '{ print $$1 % 2 ? "-O2" : "-O1" }' | \
 		xargs -P $(JOBS) -I{} $$julia --startup-file=no {} julia/test/runtests.jl --share "$$shared"

@@ -6,8 +6,11 @@ using Libdl
 "Where tests write the files that must last as long as the process."
 const FOLDER = mktempdir()
 
-"The Programs that the image is compiled with."
-const WORKLOAD_PROGRAMS = JaxprAD.parse_programs(read(JaxprAD.WORKLOAD, String))
+"""
+The Programs that the image is compiled with: in this checkout, while an image may have been made of
+another with the same sources."""
+const WORKLOAD_PROGRAMS =
+    JaxprAD.parse_programs(read(joinpath(@__DIR__, "..", "..", "image", "workload.txt"), String))
 
 inputs_for(r, p) = Any[random_array(r, dtype(v), reverse(Int.(JaxprAD.shape(v)))) for v in p.inputs]
 random_array(r, T, size) =
