@@ -11,11 +11,8 @@ mutable struct OpenTrace
     captured::Vector{Any}
     inputs::Vector{Var}
     found::IdDict{Any,Int}          # place in `captured`
-    lines::Dict{Any,String}
 end
-OpenTrace(outer) =
-    OpenTrace(Builder(), outer, [], Var[], IdDict{Any,Int}(),
-        outer === nothing ? Dict{Any,String}() : outer.lines)
+OpenTrace(outer) = OpenTrace(Builder(), outer, [], Var[], IdDict{Any,Int}())
 
 "An array of the user's as it was when it was used."
 struct CapturedArray
@@ -41,7 +38,7 @@ record(f, r::OpenTrace) = task_local_storage(() -> f(r), RECORDING, r)
 
 Appends an equation to the innermost trace, with the user's line."""
 function emit_here(@nospecialize(op::Primitive), operands, attrs::Attributes, r = open_recording())
-    line = user_line(r.lines)
+    line = user_line()
     # after the user's code has returned, the last line is the one that it returned from
     isempty(line) || (r.builder.source = line)
     emit!(r.builder, op, operands, attrs)

@@ -19,30 +19,41 @@ function position(frame)
 end
 
 """
-    user_line(known = Dict()) -> String
+    user_line() -> String
 
-The innermost position of the user's code in the stack, or nothing but `""`. `known` keeps what is
-found out about addresses."""
-function user_line(known = Dict{Any,String}())
-    source = HAS_UNWINDER ? user_line_of(innermost_frames(), known) : nothing
-    source === nothing ? user_line(backtrace(), known) : source
+The innermost position of the user's code in the stack, or nothing but `""`."""
+function user_line()
+    source = HAS_UNWINDER ? user_line_of(innermost_frames()) : nothing
+    source === nothing ? user_line(backtrace()) : source
 end
 "The same of a stack that is given."
-user_line(trace::AbstractVector, known = Dict{Any,String}()) =
-    something(user_line_of(trace, known), "")
+user_line(trace::AbstractVector) = something(user_line_of(trace), "")
 
 "Nothing where the stack has neither code of the user's nor a request."
-function user_line_of(trace, known)
+function user_line_of(trace)
     for address in trace
-        source = get!(known, address) do
-            frames = StackTraces.lookup(address)
-            k = findfirst(isuser, frames)
-            k !== nothing ? position(frames[k]) : any(isrequest, frames) ? REQUEST : ""
-        end
+        source = source_at(address)
         source == REQUEST && return ""
         isempty(source) || return source
     end
     nothing
+end
+
+"""
+The position in the user's code of what is at an address, `REQUEST`, or nothing but `""`. Code stays
+where it is as long as the process lives, and in a system image Julia takes milliseconds to find it."""
+source_at(address::Ptr{Cvoid}) =
+    lock(() -> get!(() -> source_found(address), SOURCES, address), SOURCES_LOCK)
+source_at(interpreted) = source_found(interpreted)
+const SOURCES = Dict{Ptr{Cvoid},String}()
+const SOURCES_LOCK = ReentrantLock()
+# In an image of this code are the addresses of the process that wrote it.
+__init__() = empty!(SOURCES)
+
+function source_found(address)
+    frames = StackTraces.lookup(address)
+    k = findfirst(isuser, frames)
+    k !== nothing ? position(frames[k]) : any(isrequest, frames) ? REQUEST : ""
 end
 
 const NEAR = 24

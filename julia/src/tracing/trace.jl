@@ -116,7 +116,7 @@ function run_program(p::Program, x)
     any(v -> istraced(v) || v isa Atom, x) || return evaluate(p, Any[plain_value(v) for v in x])
     r = open_recording()
     atoms = Atom[value_atom(r, v) for v in x]
-    r.builder.source = user_line(r.lines)
+    r.builder.source = user_line()
     Any[isscalar(a) ? traced_number(a) : traced_array(a) for a in inline!(r.builder, p, atoms)]
 end
 "Refuses numbers that stand for the elements of an array: a Program of numbers takes one at a time."

@@ -14,6 +14,6 @@ using JaxprAD: HAS_UNWINDER, NEAR, innermost_frames, user_line, user_line_of
 end
 
 @testset "where the innermost frames have no code of the user's, the whole stack is looked at" begin
-    @test user_line_of(backtrace()[1:0], Dict{Any,String}()) === nothing
+    @test user_line_of(backtrace()[1:0]) === nothing
     @test user_line(backtrace()[1:0]) == ""
 end
