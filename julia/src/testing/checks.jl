@@ -31,7 +31,7 @@ default 5e-7 in double precision and 2e-3 in single. With `native` the compiled 
     julia> isempty(failures(check_derivatives((x, a) -> sum(sin.(a .* x)), [1.0, 2.0], 3.0)))
     true
 """
-function check_derivatives(f, x...; order::Int = 2, rtol = nothing,
+function check_derivatives(@nospecialize(f), @nospecialize(x...); order::Int = 2, rtol = nothing,
     rng::AbstractRNG = MersenneTwister(0), native::Bool = false)
     order in (0, 1, 2) ||
         throw(ArgumentError("derivatives of order 0, 1 and 2 are compared, not $order"))
@@ -53,7 +53,7 @@ function check_derivatives(f, x...; order::Int = 2, rtol = nothing,
 end
 
 "A function that is traced at its first call, and runs as a Program."
-function traced_once(f)
+function traced_once(@nospecialize(f))
     t = Ref{Any}(nothing)
     (x...) -> (t[] === nothing && (t[] = trace(f, x...)); t[](x...))
 end
@@ -120,7 +120,7 @@ end
 """
 `f()`, or the reason why there is no such derivative: a function with a rule for one mode may have
 none for the other."""
-or_reason(f) =
+or_reason(@nospecialize(f)) =
     try
         f()
     catch e

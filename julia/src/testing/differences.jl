@@ -8,7 +8,7 @@ const FIRST_STEP, STEPS = 1 / 16, 10
 Central differences at 0 of `at`, a function of a step that gives a list of arrays: for each step,
 each half of the one before, those of all arrays. Steps that leave the function's domain do not
 count."""
-function central_slopes(at)
+function central_slopes(@nospecialize(at))
     slopes = Vector{Any}[]
     for k in 0:STEPS-1
         h = FIRST_STEP / 2^k
@@ -50,7 +50,7 @@ end
 furthest(x) = isempty(x) ? 0.0 : Float64(maximum(abs, x))
 
 "The derivative of `at` at 0: of each of its arrays the value and its uncertainty."
-function difference_quotients(at)
+function difference_quotients(@nospecialize(at))
     slopes = central_slopes(at)
     isempty(slopes) && throw(ArgumentError(
         "the function has no values near the arguments: they are at the edge of its domain"))

@@ -59,8 +59,10 @@ like(x::Number, v) = oftype(x, v[1])
 like(x::AbstractArray, v) = reshape(eltype(x).(v), size(x))
 
 # Transposition does not conjugate: the pairing of complex numbers is Re Σ ab.
-pairing(x, y) = sum(Float64[real(sum(wide(a) .* wide(b))) for (a, b) in zip(x, y)])
+pairing(@nospecialize(x), @nospecialize(y)) =
+    sum(Float64[real(sum(wide(a) .* wide(b))) for (a, b) in zip(x, y)])
 "The pairing of the absolute values, which has no cancellation."
-pairing_scale(x, y) = sum(Float64[sum(abs.(wide(a)) .* abs.(wide(b))) for (a, b) in zip(x, y)])
+pairing_scale(@nospecialize(x), @nospecialize(y)) =
+    sum(Float64[sum(abs.(wide(a)) .* abs.(wide(b))) for (a, b) in zip(x, y)])
 
 rounding(x) = eps(real_dtype(leaf_type(x).dtype))

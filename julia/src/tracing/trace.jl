@@ -35,8 +35,9 @@ trace(@nospecialize(f), arguments...) = trace_here(f, recording(), arguments)
 trace_body(@nospecialize(f), arguments...) =
     trace_here(f, open_recording(), arguments, flatten_state)
 
-# Here and in the transforms nothing is compiled for each function, which has a type of its own.
-function trace_here(@nospecialize(f), outer, arguments::Tuple, flattened = flatten)
+# Here and in the transforms nothing is compiled for each function, which has a type of its own, nor for
+# each type of its arguments.
+function trace_here(@nospecialize(f), outer, @nospecialize(arguments), flattened = flatten)
     leaves, structure = flatten(arguments)
     inputs = Var[Var(leaf_type(x)) for x in leaves]
     r = OpenTrace(outer)
@@ -53,7 +54,7 @@ traced_leaf(::NumberLeaf, v) = traced_number(v)
 traced_leaf(::ArrayLeaf, v) = traced_array(v)
 
 "The atoms and the structure of the result; exceptions are named, with the line."
-function run_traced(@nospecialize(f), arguments, flattened)
+function run_traced(@nospecialize(f), @nospecialize(arguments), flattened)
     try
         results, result = flattened(f(arguments...))
         Atom[result_atom(x) for x in results], result
@@ -86,13 +87,13 @@ end
 
 (t::TracedFunction)(arguments...) = call_traced(t, arguments)
 
-function call_traced(t::TracedFunction, arguments)
+function call_traced(t::TracedFunction, @nospecialize(arguments))
     leaves, structure = flatten(arguments)
     check_arguments(t, leaves, structure)
     results = run_program(t.program, vcat(t.captured, leaves))
     assembled(t.result, leaf_results(t.result, results))
 end
-function check_arguments(t::TracedFunction, leaves, structure)
+function check_arguments(t::TracedFunction, leaves, @nospecialize(structure))
     structure == t.arguments || throw(
         ArgumentError("the arguments are not of the structure that was traced"))
     check_types(leaves, map(aval, t.program.inputs[length(t.captured)+1:end]))
@@ -102,7 +103,7 @@ check_types(leaves, types) =
         DimensionMismatch("values of types $(join(map(leaf_type, leaves), ", ")) " *
                           "where $(join(types, ", ")) are expected")
     )
-leaf_results(s::Structure, results) = Any[
+leaf_results(@nospecialize(s::Structure), results) = Any[
     istraced(y) ? y : from_array(kind, y)
     for (kind, y) in zip(leaf_kinds(s), results)
 ]
