@@ -93,8 +93,14 @@ def _equation_times(eq: Equation) -> Times:
         return bodies
     if eq.op == "dot_general":
         return _product_times(eq)
-    work = _WORK.get(eq.op, _elements)(eq) * _itemsize(eq) / 4
-    return _RATES.get(eq.op, _MOVE if eq.op in _ONE_LOOP else _FUNCTION) * work
+    return _rate(eq) * (_WORK.get(eq.op, _elements)(eq) * _itemsize(eq) / 4)
+
+
+def _rate(eq: Equation) -> Times:
+    rate = _RATES.get(eq.op, _MOVE if eq.op in _ONE_LOOP else _FUNCTION)
+    if _dtype(eq) != "f16" or eq.op in _LAYOUT:
+        return rate
+    return Times(_F16.get(eq.op, _F16_FUNCTION), rate.xla)
 
 
 def _product_times(eq: Equation) -> Times:
@@ -104,7 +110,8 @@ def _product_times(eq: Equation) -> Times:
     rows, columns = (math.prod(shape) // max(1, contracted * batch) for shape in (left, right))
     work = batch * rows * columns * contracted
     wide = batch == 1 and 1 < contracted <= _FEW_TERMS and work >= _LARGE_PRODUCT
-    times = (_WIDE_PRODUCT if wide else _PRODUCT) * (work * _itemsize(eq) / 4)
+    rate = _HALF_PRODUCTS.get(_dtype(eq), _WIDE_PRODUCT if wide else _PRODUCT)
+    times = rate * (work * _itemsize(eq) / 4)
     return times if batch == 1 else times + _PAIR * batch
 
 
@@ -113,6 +120,11 @@ def _product_times(eq: Equation) -> Times:
 
 def _shape(atom: Atom) -> tuple[int, ...]:
     return cast(tuple[int, ...], atom.type.shape)  # of Programs without symbolic dimensions
+
+
+def _dtype(eq: Equation) -> str:
+    """Of the numbers that it computes with."""
+    return max(eq.inputs, key=lambda atom: math.prod(_shape(atom)), default=eq.outputs[0]).type.dtype
 
 
 def _elements(eq: Equation) -> float:
@@ -160,6 +172,9 @@ _FEW_TERMS, _LARGE_PRODUCT = 16, 2_000_000
 _PAIR = Times(10, 400)
 """Of each pair of a stack of matrices."""
 
+# Julia computes with numbers of two bytes one by one, those of float16 by functions; XLA in float32.
+_HALF_PRODUCTS = {"f16": Times(4.8, 0.06), "bf16": Times(0.13, 0.03)}
+
 _MOVE = Times(0.1, 0.1)
 _FUNCTION = Times(0.6, 1.0)
 
@@ -178,3 +193,21 @@ _RATES: Mapping[str, Times] = {
     **dict.fromkeys(("cholesky", "lu", "triangular_solve"), Times(0.05, 0.05)),
     "svd": Times(0.35, 0.35),
 }
+
+_F16_FUNCTION = 30.0
+"""Of float16 natively."""
+_F16: Mapping[str, float] = {
+    **dict.fromkeys(("add", "sub", "mul", "max", "min", "neg", "abs", "select_n", "div"), 20.0),
+    **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), 4.0),
+    **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "convert_element_type"), 4.0),
+    "sort": 6.0,
+}
+_LAYOUT = frozenset(
+    names(
+        """
+        broadcast_in_dim reshape squeeze transpose rev slice iota copy stop_gradient concatenate pad gather
+        dynamic_slice dynamic_update_slice
+        """
+    )
+)
+"""What computes nothing."""

@@ -48,6 +48,14 @@ def until_small(x):
         (jnp.matmul, (of(500, 8, 100), of(500, 100, 100)), None),
         (lambda x: jnp.linalg.eigh(x)[0], (of(100, 100),), ROUTINES),
         (lambda x: jnp.linalg.eigh(x)[0], (of(3, 3),), None),
+        (jnp.matmul, (of(256, 256, dtype="float16"),) * 2, ROUTINES),
+        (jnp.matmul, (of(256, 256, dtype="bfloat16"),) * 2, ROUTINES),
+        (jax.nn.softmax, (of(100, 1000, dtype="float16"),), ROUTINES),
+        (jax.nn.softmax, (of(100, 1000, dtype="bfloat16"),), None),
+        (lambda x: x * x + x, (of(100_000, dtype="float16"),), ROUTINES),
+        (lambda x: x * x + x, (of(4000, dtype="float16"),), ROUTINES),
+        (lambda x: jnp.sum(x * x + x), (of(100, dtype="float16"),), None),  # shorter than XLA's call
+        (lambda x: (x[::-1], x.T), (of(400, 400, dtype="float16"),), None),  # moved, not computed
     ],
 )
 def test_reason(f, args, reason):
