@@ -22,6 +22,7 @@ from ..frontend.tracing import closed_trace, lowered, program_name
 from ..ir.program import Program
 from ..partition import Partition, partitioned
 from ..runtime import julia
+from ..runtime.reporting import report
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,16 @@ class Bridged:
     def _traced(self, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> _Traced:
         closed, out_tree = closed_trace(self._f, args, kwargs, fixed)
         lower = functools.partial(lowered, while_bound=self._settings.while_bound)
-        flat = partitioned(closed.jaxpr, program_name(self._f), self._run, self._run_short, lower)
+        name = program_name(self._f)
+        flat = partitioned(closed.jaxpr, name, self._run, self._run_short, lower, self._report)
         return _Traced(flat, list(closed.consts), out_tree)
 
     @property
     def _engine(self) -> Engine:
         return ENGINES[self._settings.engine]
+
+    def _report(self, line: str) -> None:
+        report(f"{program_name(self._f)}: {line}", self._settings.options.explain)
 
     def _run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
         return self._engine.apply(program, arrays, self._settings.options)

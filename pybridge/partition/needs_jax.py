@@ -1,12 +1,15 @@
-"""Which equations of a jaxpr no Program can hold, though JAX can bind them.
+"""Which equations of a jaxpr no Program can hold, though JAX can bind them, and why.
 
-Those between devices, those that call Python, and those of primitives that are not JAX's.
+Those between devices, those that call Python, those of primitives that are not JAX's, and those with a rule
+for batches of the user's. Others are found by trying: see `refusal`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from ..errors import TracingError, UnsupportedPrimitive
 from ..frontend.adapter import (
     custom_rules,
     devices,
@@ -16,33 +19,67 @@ from ..frontend.adapter import (
     jaxprs,
     next_objects,
     registry,
+    source,
 )
 from ..frontend.primitives import DECOMPOSITIONS, LOWERINGS
 from ..ir.deferred import RULE_ORDER
 
 
-def needs_jax(eqn, rules: bool, order: int = 0) -> bool:
-    """Whether the equation, or one in its bodies, is such a one.
+def reason_for_jax(eqn, rules: bool, order: int = 0) -> str | None:
+    """Why JAX is to bind the equation, be it for one in its bodies; None if nothing is known against a Program.
 
     rules: look into the derivative rules that the user gave it, too, which are traced for that.
     order: how many rules this equation is nested in, as in `Lowering`.
     """
     eqn = next_objects.counterpart(eqn)
-    if eqn.primitive.name in devices.COLLECTIVES or is_of_others(eqn.primitive):
-        return True
-    if effects.is_bound_by_jax(eqn) or jaxprs.has_high_types(eqn):
-        return True
+    own = _own_reason(eqn)
+    if own is not None:
+        return f"{eqn.primitive}{_at(eqn)} {own}"
+    inside = (reason_for_jax(inner, rules, order) for body in _bodies(eqn) for inner in body.eqns)
+    found = next((reason for reason in inside if reason is not None), None)
+    if found is None and rules and order < RULE_ORDER:
+        return _reason_in_rules(eqn, order)
+    return found
+
+
+def _own_reason(eqn) -> str | None:
+    """For what the equation is without its bodies."""
+    if eqn.primitive.name in devices.COLLECTIVES:
+        return "is between devices"
+    if is_of_others(eqn.primitive):
+        return "is a package's, with rules of its own"
+    if effects.is_bound_by_jax(eqn):
+        return "calls Python"
+    if jaxprs.has_high_types(eqn):
+        return "has objects for operands or results"
     if equation_parameters.differs_by_platform(eqn):
-        return True
-    if any(needs_jax(inner, rules, order) for body in _bodies(eqn) for inner in body.eqns):
-        return True
-    return rules and order < RULE_ORDER and _has_rules_that_need_jax(eqn, order)
+        return "differs by platform"
+    return None
+
+
+def _at(eqn) -> str:
+    line = source.line_of(eqn)
+    return f" at {line}" if line else ""
+
+
+def is_unknown(primitive) -> bool:
+    """Whether no table says what becomes of it in a Program."""
+    return primitive.name not in LOWERINGS and primitive.name not in DECOMPOSITIONS
 
 
 def is_of_others(primitive) -> bool:
-    """What packages define has rules of its own, which JAX applies; of what JAX lacks here a user is told."""
-    known = primitive.name in LOWERINGS or primitive.name in DECOMPOSITIONS
-    return not known and not registry.is_of_jax(primitive)
+    """Whether a package defines it, which is known without trying."""
+    return is_unknown(primitive) and not registry.is_of_jax(primitive)
+
+
+def refusal(lower: Callable[[Any, str], Any], jaxpr) -> str | None:
+    """Why no Program is made of the jaxpr, if none is: its lowering lacks a primitive, what a parameter asks
+    for, or a dtype; or a function inside closes over values that are being traced."""
+    try:
+        lower(jaxpr, "refused")
+    except (UnsupportedPrimitive, TracingError) as e:
+        return str(e).partition(". ")[0]  # what follows is advice
+    return None
 
 
 def _bodies(eqn) -> list:
@@ -51,13 +88,14 @@ def _bodies(eqn) -> list:
     return [high_primitives.expansion(eqn)] if high_primitives.has_value(eqn) else []
 
 
-def _has_rules_that_need_jax(eqn, order: int) -> bool:
+def _reason_in_rules(eqn, order: int) -> str | None:
     """Of a custom function's derivative rules. What refuses to be traced for all operands is for JAX."""
     try:
         bodies = list(_rules(eqn))
-    except Exception:  # whatever the user's code raises
-        return True
-    return any(needs_jax(inner, True, order + 1) for body in bodies for inner in body.eqns)
+    except Exception as e:  # whatever the user's code raises
+        return f"{eqn.primitive}{_at(eqn)} has a rule that cannot be traced for all operands ({e})"
+    inside = (reason_for_jax(inner, True, order + 1) for body in bodies for inner in body.eqns)
+    return next((reason for reason in inside if reason is not None), None)
 
 
 def _rules(eqn) -> Iterator:

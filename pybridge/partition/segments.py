@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..errors import TracingError, UnsupportedPrimitive
 from ..frontend import keys
 from ..frontend.adapter import (
     checkpoints,
@@ -22,7 +23,7 @@ from ..frontend.adapter.jaxprs import Var
 from ..frontend.emission import to_jax
 from ..ir.program import Program
 from ..ir.types import SymDim, TensorType
-from .needs_jax import is_of_others, needs_jax, varying_axes
+from .needs_jax import is_unknown, reason_for_jax, refusal, varying_axes
 from .planning import Node, plan
 
 Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
@@ -79,36 +80,66 @@ class Partition:
 
 
 def partitioned(
-    jaxpr, name: str, run: Run, run_short: Run, lowered: Callable[[Any, str], Program]
+    jaxpr,
+    name: str,
+    run: Run,
+    run_short: Run,
+    lowered: Callable[[Any, str], Program],
+    report: Callable[[str], None] = lambda _: None,
 ) -> Partition:
     """A function of the constants and arguments of a jaxpr.
 
     run: (Program, arrays of its input types) -> results. run_short: the same, of short Programs in loops that
         JAX binds.
     lowered: (jaxpr without constants, name) -> Program.
+    report: takes for each equation that JAX binds a line with the reason.
     """
     jaxpr = jaxprs.opened(jaxpr)
     # Users' derivative rules, too, speak where axes have names. Elsewhere they wait to be traced.
     rules = devices.in_named_axes()
-    axes = frozenset().union(*(devices.varying(v.aval) for v in jaxpr.invars))
-    alike = all(devices.varying(v.aval) == axes for v in jaxpr.outvars)
-    if alike and not any(needs_jax(eqn, rules) for eqn in jaxpr.eqns):
-        whole = Segment(run, lowered(jaxpr, name), tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
-        return Partition(whole.reads, {}, (whole,), whole.writes)
-    names = (f"{name}_{i}" for i in itertools.count(1))
-    return _Splitting(run, run_short, lowered, names, rules).partition(jaxpr)
+    splitting = _Splitting(name, run, run_short, lowered, rules)
+    try:
+        if splitting.is_one_program(jaxpr):
+            return splitting.whole(jaxpr)
+        found = splitting.partition(jaxpr)
+    except (UnsupportedPrimitive, TracingError):
+        # To try each equation takes as long as lowering them all once more.
+        splitting = replace(splitting, tries=True, lines=[], count=itertools.count(1))
+        found = splitting.partition(jaxpr)
+    for line in splitting.lines:
+        report(line)
+    return found
 
 
 @dataclass(frozen=True)
 class _Splitting:
-    """run, run_short, lowered, rules: as for `partitioned`. names: of the segments to come."""
+    """name, run, run_short, lowered, rules: as for `partitioned`.
 
+    tries: each equation alone is lowered first, and JAX binds those that are refused.
+    lines: for each equation that JAX binds the reason. count: of the segments, which are named by it.
+    """
+
+    name: str
     run: Run
     run_short: Run
     lowered: Callable[[Any, str], Program]
-    names: Iterator[str]
     rules: bool
+    tries: bool = False
     in_a_loop: bool = False
+    lines: list[str] = field(default_factory=list)
+    count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def is_one_program(self, jaxpr) -> bool:
+        """Whether nothing is known against it."""
+        axes = _axes(jaxpr.invars)
+        return all(devices.varying(v.aval) == axes for v in jaxpr.outvars) and not any(
+            reason_for_jax(eqn, self.rules) for eqn in jaxpr.eqns
+        )
+
+    def whole(self, jaxpr) -> Partition:
+        program, axes = self.lowered(jaxpr, self.name), _axes(jaxpr.invars)
+        segment = Segment(self.run, program, tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
+        return Partition(segment.reads, {}, (segment,), segment.writes)
 
     def partition(
         self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None
@@ -121,7 +152,7 @@ class _Splitting:
         if policy is not None:
             eqns, outputs = _marked(eqns, outputs, policy)
         used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if jaxprs.is_var(v)}
-        groups = plan([self._node(eqn, used) for eqn in eqns], outputs)
+        groups = plan([self._node(eqn, used, jaxpr) for eqn in eqns], outputs)
         last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
         last |= {v: len(groups) for v in outputs if jaxprs.is_var(v)}
         steps: list[Segment | Bound] = []
@@ -133,12 +164,23 @@ class _Splitting:
                 steps.append(self._segment(jaxpr, group.nodes, group.axes, needed))
         return Partition(tuple(inputs), values, tuple(steps), tuple(outputs))
 
-    def _node(self, eqn, used: set[Var]) -> Node:
+    def _node(self, eqn, used: set[Var], like) -> Node:
+        """like: the jaxpr that the equation is from."""
         reads = tuple(dict.fromkeys(v for v in eqn.invars if jaxprs.is_var(v)))
         writes = tuple(v for v in eqn.outvars if v in used)
-        foreign = needs_jax(eqn, self.rules) or checkpoints.is_mark(eqn)
+        reason = None if checkpoints.is_mark(eqn) else self._reason(eqn, reads, like)
+        if reason is not None:
+            self.lines.append(f"JAX binds {eqn.primitive}: {reason}")
+        foreign = reason is not None or checkpoints.is_mark(eqn)
         axes = None if foreign else varying_axes(eqn, used)
         return Node(eqn, reads, writes, axes or frozenset(), axes is None, effects.has_effect(eqn))
+
+    def _reason(self, eqn, reads: tuple[Var, ...], like) -> str | None:
+        """Why JAX is to bind the equation, if it is."""
+        reason = reason_for_jax(eqn, self.rules)
+        if reason is not None or not self.tries:
+            return reason
+        return refusal(self.lowered, jaxprs.jaxpr_of([eqn], reads, eqn.outvars, like))
 
     def _segment(self, jaxpr, nodes: Sequence[Node], axes: frozenset, needed: set[Var]) -> Segment:
         """A group of equations of the jaxpr. needed: what later segments and JAX's equations read."""
@@ -146,7 +188,8 @@ class _Splitting:
         made = {v for node in nodes for v in node.writes}
         reads = tuple(dict.fromkeys(v for node in nodes for v in node.reads if v not in made))
         writes = tuple(v for node in nodes for v in node.writes if v in needed)
-        program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), next(self.names))
+        name = f"{self.name}_{next(self.count)}"
+        program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), name)
         return Segment(self._run(program), program, reads, writes, axes)
 
     def _run(self, program: Program) -> Run:
@@ -155,7 +198,7 @@ class _Splitting:
         return self.run_short if self.in_a_loop and is_short(program) else self.run
 
     def _bound(self, node: Node) -> Bound:
-        if is_of_others(node.eqn.primitive) or next_objects.is_high(node.eqn):
+        if is_unknown(node.eqn.primitive) or next_objects.is_high(node.eqn):
             # Whatever its parameters are is for itself.
             return Bound(node.eqn, node.reads, node.writes)
         eqn = checkpoints.by_marks(node.eqn)
@@ -248,6 +291,11 @@ def _marked(
                 names[v] = Var(v.aval)
                 marked.append(checkpoints.mark(v, names[v]))
     return marked, [names.get(v, v) if jaxprs.is_var(v) else v for v in outputs]
+
+
+def _axes(variables) -> frozenset:
+    """The mesh axes over which any of them varies."""
+    return frozenset().union(*(devices.varying(v.aval) for v in variables))
 
 
 def _fresh(atoms) -> tuple[Var, ...]:

@@ -8,8 +8,6 @@ each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operat
 from __future__ import annotations
 
 import itertools
-import logging
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,9 +34,8 @@ from . import native, transforms
 from .batches import batched
 from .gradient_products import gradient_product
 from .placement import BY_XLA, probably_native
+from .reporting import report
 from .tangents import Halves, Split, gradient, gradient_of_multiple, joint, split, with_results
-
-_LOG = logging.getLogger(__name__)
 
 julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
@@ -128,9 +125,7 @@ def _against_native(ctx, program: Program, execute: str) -> str | None:
 
 
 def _tell(program: Program, what: str, explain: bool) -> None:
-    _LOG.debug("%s runs as %s", program.name, what)
-    if explain:
-        print(f"pybridge: {program.name} runs as {what}", file=sys.stderr, flush=True)
+    report(f"{program.name} runs as {what}", explain)
 
 
 mlir.register_lowering(julia_call_p, _elsewhere)
