@@ -14,12 +14,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..errors import SideEffectError, TracingError, UnsupportedPrimitive
 from ..frontend.adapter import jaxprs
 from ..frontend.dimensions import Sizes
 from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
 from ..ir.dead_code import is_symbolic
-from ..ir.deferred import remembered
+from ..ir.deferred import BatchRule, NoProgram, remembered
 from ..ir.program import Program
 from ..ir.records import is_stack_of_records
 from ..ir.while_bounds import bounded, common_bound
@@ -58,10 +59,18 @@ def batched(
     """The Program for arguments with a batch axis at `dims`; results but residuals have it in front.
 
     natively: it is probably Julia that runs it, which computes the items in vectors.
+
+    Raises NoProgram where a user's rule for batches does what Programs lack.
     """
     avals = tuple(jax.ShapeDtypeStruct(np.shape(x), x.dtype) for x in args)
     x64 = bool(jax.config.jax_enable_x64)
     return _batched(program, avals, tuple(dims), sizes, residuals, natively, x64)
+
+
+def batched_by_jax(program: Program, args: Sequence[Any], dims: Sequence[Any], sizes: Sizes) -> list[Any]:
+    """The results for such arguments, as JAX operations with their batch axes in front."""
+    evaluate = to_jax(program, sizes=sizes)
+    return list(jax.vmap(lambda *xs: list(evaluate(*xs)), in_axes=tuple(dims))(*args))
 
 
 @remembered(maxsize=1024)
@@ -110,14 +119,22 @@ def _batched(
         jaxpr = jax.make_jaxpr(_in_blocks(evaluate, dims, found, sizes_of_batch[0], block))(*avals)
     elif any(out_dims):
         jaxpr, _ = traced([axis for axis in out_dims if axis is not None])
-    made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
+    try:
+        made, hoisted = lower(jaxpr, name=program.name or "program", hoist_constants=True)
+    except (UnsupportedPrimitive, SideEffectError, TracingError) as e:
+        raise NoProgram(str(e)) from e
     return Batched(bounded(made, common_bound(program)), hoisted, out_dims)
+
+
+def has_batch_rules(program: Program) -> bool:
+    """Whether the user gave a function in it a rule for batches, which is for all items together."""
+    return any(isinstance(rule, BatchRule) for rule in program.rules.values())
 
 
 def _block(program: Program, items: int) -> int | None:
     """How many of so many items make a block; None where they all do."""
     of_loops = [v.type.bytes for eq in program.equations if eq.op in ("scan", "while") for v in eq.outputs]
-    if not of_loops or is_symbolic(program):
+    if not of_loops or is_symbolic(program) or has_batch_rules(program):
         return None
     most = _BLOCK_BYTES // max(1, sum(of_loops)) // _VECTOR * _VECTOR
     if most < _VECTOR or items < _FEWEST_BLOCKS * most:

@@ -31,7 +31,7 @@ from ..ir.program import Program
 from ..ir.while_bounds import relies_on_bounds
 from ..ir.zeros import zero_results
 from . import native, transforms
-from .batches import batched
+from .batches import batched, batched_by_jax
 from .gradient_products import gradient_product
 from .placement import BY_XLA, probably_native
 from .reporting import report
@@ -420,7 +420,12 @@ for _p in (julia_call_p, julia_jvp_p):
 
 
 def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residuals=0, **how):
-    whole = batched(program, args, dims, sizes, residuals, probably_native(how["execute"]))
+    try:
+        whole = batched(program, args, dims, sizes, residuals, probably_native(how["execute"]))
+    except NoProgram as e:
+        _tell(program, f"XLA operations, batched by JAX: {e}", how["explain"])
+        ys = batched_by_jax(program, args, dims, sizes)
+        return ys, [0] * len(ys)
     return call(whole.program, *whole.hoisted, *args, sizes=sizes, residuals=residuals, **how), whole.dims
 
 

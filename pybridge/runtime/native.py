@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import jax.ffi
 import numpy as np
+from jax.extend.mlir.dialects import stablehlo
 
 from .. import errors
 from ..ir.dead_code import is_symbolic
@@ -74,8 +75,15 @@ def explain(program: Program) -> str:
 
 
 def lower(ctx: Any, program: Program, operands: Sequence[Any]) -> list[Any]:
-    """The lowering of a call: one FFI call."""
-    return list(jax.ffi.ffi_lowering(kernel(program).target)(ctx, *operands))
+    """The lowering of a call: one FFI call.
+
+    Of several results the first passes a barrier, which costs nothing: a while loop whose body is all the results
+    of one call, in their order, XLA takes for a loop without a tuple, and never ends it or ends the process.
+    """
+    results = list(jax.ffi.ffi_lowering(kernel(program).target)(ctx, *operands))
+    if len(results) > 1:
+        results[0] = stablehlo.optimization_barrier(results[:1])
+    return results
 
 
 def memory(compiled: Any) -> int:

@@ -202,6 +202,21 @@ def test_inside(name):
         )
 
 
+def test_a_while_loop_of_nothing_but_a_kernel():
+    """XLA, left to itself, never ends a loop whose body is a call with the results in their order."""
+
+    def step(state):
+        n, x = state
+        return n + 1, jnp.cos(x) * 2
+
+    def loop(step):
+        return jax.jit(lambda x: lax.while_loop(lambda s: s[0] < 3, step, (0, x))[1])
+
+    x = jnp.arange(3.0)
+    found, expected = loop(pb.bridge(step, execute="julia"))(x), loop(step)(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_compiled_ahead_of_time():
     compiled = jax.jit(natively(wave)).lower(X, Y).compile()
     np.testing.assert_allclose(compiled(X, Y), wave(X, Y), rtol=1e-6)

@@ -101,7 +101,7 @@ def remat(eqn: Any) -> Remat:
 
 CALLS = frozenset(
     {"jit", "pjit", "composite", "eval_jaxpr", "closed_call", "core_call", "call", "core_closed_call"}
-    | {"custom_vmap_call", "remat_opt", "program_order", "run_state"}
+    | {"remat_opt", "program_order", "run_state"}
 )
 """The primitives that do what their jaxpr does."""
 

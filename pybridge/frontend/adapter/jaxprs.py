@@ -216,6 +216,23 @@ def bind(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     return list(results) if eqn.primitive.multiple_results else [results]
 
 
+def jvp_of(eqn: Any, perturbed: Sequence[bool]) -> ClosedJaxpr:
+    """(x..., tangents of the perturbed x...) -> (y..., tangents of the inexact y...) by the equation's JVP rule.
+
+    The y do not come from the rule, so that they do not depend on tangents.
+    """
+    places = [i for i, p in enumerate(perturbed) if p]
+    avals = [v.aval for v in eqn.invars]
+
+    def run(*args: Any) -> list[Any]:
+        xs, dots = list(args[: len(avals)]), list(args[len(avals) :])
+        of_perturbed = at_places(lambda *every: bind(eqn, every), places, xs)
+        ys, tangents = bind(eqn, xs), jax.jvp(of_perturbed, [xs[i] for i in places], dots)[1]
+        return [*ys, *(t for t, y in zip(tangents, ys, strict=True) if is_inexact(y))]
+
+    return traced(run, [*avals, *(avals[i].to_tangent_aval() for i in places)])
+
+
 # Dead code
 
 _LIVE_INPUTS_SINCE = (0, 12)

@@ -15,11 +15,12 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from ...errors import NotDifferentiable
-from ...ir.deferred import Body, ClosedOver, NoProgram, Pullback, Rule, Traced
+from ...ir.deferred import BatchRule, Body, ClosedOver, NoProgram, Pullback, Rule, Traced
 from ...ir.numerals import DTYPES
 from ...ir.program import Program
 from ...ir.types import TensorType
-from ..adapter import custom_rules, devices, high_primitives, jaxprs
+from .. import keys
+from ..adapter import custom_rules, devices, equation_parameters, high_primitives, jaxprs
 from ..adapter.extend import Primitive
 from .spec import Spec
 
@@ -27,6 +28,8 @@ from .spec import Spec
 
 
 def _custom_jvp(*xs, call, jvp):
+    if isinstance(jvp, BatchRule):
+        return jvp.bind(*xs)
     f = jax.custom_jvp(call.__call__)
     if isinstance(jvp, Rule):
         f.defjvp(_jvp_by_name(call, jvp), symbolic_zeros=True)
@@ -210,6 +213,7 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
             primals, tangents = args[: len(types)], args[len(types) :]
             results = inner.inline(jaxpr, [*primals[consts:], *itertools.compress(tangents, taken)])
             values, given = results[: len(zeros)], iter(results[len(zeros) :])
+            _check_values(eqn, [a.type for a in values], out_types)
             found = [None if zero else next(given) for zero in zeros]
             dots = [inner.zeros(t) if dot is None else dot for t, dot in zip(out_types, found, strict=True)]
             return [*values, *(dot for t, dot in zip(out_types, dots, strict=True) if t.inexact)]
@@ -218,6 +222,55 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
         return Traced({"jvp": body([*types, *itertools.compress(types, inexact)], build)}, active)
 
     return trace
+
+
+def _check_values(eqn, found: list[TensorType], expected: list[TensorType]) -> None:
+    for ours, theirs in zip(found, expected, strict=True):
+        if ours != theirs:
+            raise NotDifferentiable(
+                f"the rule of {custom_rules.line_of_rule(eqn)} gives a result of type {ours} where the function "
+                f"gives {theirs}. Under jax.vmap that is so where the function's result does not depend on its "
+                "argument and the tangent does, and jax.jit refuses it too: let the result depend on the "
+                "argument, as by adding 0 * x"
+            )
+
+
+def lower_custom_vmap(lowering, eqn, inputs):
+    """A function with a rule for batches, which waits: see `BatchRule`."""
+    if not eqn.outvars:
+        return []
+    rule = BatchRule(_jvp_of_batches(lowering, eqn, inputs), bind=_on_raw_keys(eqn))
+    call = lowering.body(equation_parameters.called(eqn))
+    return lowering.emit("custom_jvp", inputs, eqn, call=call, jvp=lowering.names.add(rule))
+
+
+def _jvp_of_batches(lowering, eqn, inputs):
+    """As `_jvp_tracer`: JAX's JVP, which has a rule for batches again."""
+    body, types = lowering.later(), [a.type for a in inputs]
+    inexact = [t.inexact for t in types]
+
+    def trace(perturbed):
+        perturbed = [p and i for p, i in zip(perturbed, inexact, strict=True)]
+        jaxpr = jaxprs.jvp_of(eqn, perturbed)
+
+        def build(inner, args):
+            tangents = itertools.compress(args[len(types) :], itertools.compress(perturbed, inexact))
+            return inner.inline(jaxpr, [*args[: len(types)], *tangents])
+
+        active = tuple(jaxprs.is_inexact(v.aval) for v in eqn.outvars)
+        return Traced({"jvp": body([*types, *itertools.compress(types, inexact)], build)}, active)
+
+    return trace
+
+
+def _on_raw_keys(eqn):
+    """The equation bound by JAX, for arrays as Programs have them."""
+
+    def bind(*xs):
+        operands = [keys.restored(x, v.aval) for x, v in zip(xs, eqn.invars, strict=True)]
+        return [keys.raw(y) for y in jaxprs.bind(eqn, operands)]
+
+    return bind
 
 
 def _lower_custom_vjp(lowering, eqn, inputs):

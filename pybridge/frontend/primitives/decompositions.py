@@ -11,7 +11,7 @@ from ...ir.numerals import FLOATS
 from ...ir.types import Literal, SymDim, TensorType
 from ..adapter import definitions, equation_parameters
 from .cholesky_update import lower_cholesky_update
-from .custom import lower_high, lower_high_linear
+from .custom import lower_custom_vmap, lower_high, lower_high_linear
 from .folding import FOLDED
 from .spec import dims, integers
 
@@ -187,6 +187,7 @@ DECOMPOSITIONS = {
     **dict.fromkeys(equation_parameters.CALLS, _inlined),
     "julia_call": _bridged,
     "julia_jvp": _bridged_in_halves,
+    "custom_vmap_call": lower_custom_vmap,
     "call_hi_primitive": lower_high,
     "call_hi_primitive_linearized": lower_high_linear,
     **{

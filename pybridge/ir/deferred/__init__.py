@@ -11,11 +11,14 @@ the inputs,
 
 `values` leaves the functions' own code, which is all that a Program needs to run, and `expanded` traces all
 rules for all operands, up to an order, for Programs that are read, written to files and parsed.
+
+A user's rule for batches is carried likewise: by the name of a `BatchRule`, until the Program is batched.
 """
 
 from .activity import activated
 from .expansion import RULE_ORDER, expanded
 from .rules import (
+    BatchRule,
     Body,
     ClosedOver,
     Names,
@@ -33,6 +36,7 @@ from .settling import settled, values
 
 __all__ = [
     "RULE_ORDER",
+    "BatchRule",
     "Body",
     "ClosedOver",
     "Names",

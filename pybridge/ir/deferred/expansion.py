@@ -9,7 +9,7 @@ from ...errors import PyBridgeError
 from ..program import Equation, Program
 from ..types import TensorType, Var
 from .rewriting import Rewriting
-from .rules import ClosedOver, Pending, Pullback, Rule, Traced, rule_of
+from .rules import BatchRule, ClosedOver, Pending, Pullback, Rule, Traced, rule_of
 
 RULE_ORDER = 3
 """Derivatives up to this order use the user's rules; beyond it they go through the functions' own code.
@@ -22,7 +22,7 @@ called in `n` rules matters only to derivatives of order n + 1.
 def expanded(program: Program, orders: int = RULE_ORDER) -> Program:
     """The Program without names: each rule is traced with all operands perturbed, those in rules likewise.
 
-    A function whose rule raises has the reason in the place of its rule.
+    A function whose rule raises has the reason in the place of its rule. Rules for batches are left out.
     """
     return replace(_expanded(program, program.rules, orders), rules={}) if program.rules else program
 
@@ -36,7 +36,7 @@ def _expanded(program: Program, rules: Mapping[str, Pending], orders: int) -> Pr
         if isinstance(rule, Pullback):
             body = rule.traced((True,) * len(eq.inputs)).program
             rewriting.replace(eq, _expanded(body, body.rules, orders))
-        elif eq.rule_name is not None and orders == 0:
+        elif isinstance(rule, BatchRule) or (eq.rule_name is not None and orders == 0):
             rewriting.replace(eq, _expanded(eq.attrs["call"], rules, orders))
         elif isinstance(rule, Rule):
             rewriting.keep(_with_rule(rewriting, eq, rule, rules, orders))

@@ -104,7 +104,17 @@ class Rule(Pending):
             traced = self.traced(mask)
             return replace(traced, bodies={name: body.mapped(change) for name, body in traced.bodies.items()})
 
-        return Rule(trace)
+        return replace(self, trace=trace, found={})
+
+
+@dataclass(frozen=True, eq=False)
+class BatchRule(Rule):
+    """Of a `custom_jvp` equation that has the derivative of its code, and a rule of the user's for batches.
+
+    bind: the call in JAX, which batches it by that rule.
+    """
+
+    bind: Callable[..., Sequence[Any]] = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
