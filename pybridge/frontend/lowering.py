@@ -352,8 +352,8 @@ class Lowering:
     def unsupported(self, eqn, what: str) -> UnsupportedPrimitive:
         return UnsupportedPrimitive(
             f"{what}{self._at()} is not in the Program language. docs/primitives.md lists what is; "
-            "pybridge.bridge takes the function as it is: JAX does this operation, with its own derivative, and "
-            "Programs what is before and behind it",
+            "pybridge.bridge takes the function as it is: JAX does this operation, with its own derivative, "
+            "and Programs what is before and behind it",
             primitive=str(eqn.primitive),
             source=self.source,
         )

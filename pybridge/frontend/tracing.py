@@ -116,11 +116,23 @@ _NOT_CONCRETE = (
 )
 
 
+_DEPENDS_ON = re.compile(r"depends on the values? of the arguments? ((?:\w+(?:, and |, | and )?)+)\.")
+"""What JAX adds to its errors where a number has to be known, to those about shapes and slices too."""
+
+
 def _reason(error: Exception) -> str:
     reason = f"{type(error).__name__}: {error}".strip()
-    if not isinstance(error, _NOT_CONCRETE):
+    arguments = _DEPENDS_ON.search(reason)
+    if arguments is None and not isinstance(error, _NOT_CONCRETE):
         return reason
+    names = [] if arguments is None else re.findall(r"\b(?!and\b)\w+", arguments[1])
     return (
         f"{reason}\nAn argument that has to be known when the function is traced, such as a number of steps, "
-        "is to be named in static_argnums or static_argnames, as for jax.jit"
+        f"is to be named in static_argnums or static_argnames, as for jax.jit{_as_option(names)}"
     )
+
+
+def _as_option(names: list[str]) -> str:
+    if not names:
+        return ""
+    return f": static_argnames={(names[0] if len(names) == 1 else tuple(names))!r}"

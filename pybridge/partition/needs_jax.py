@@ -26,7 +26,7 @@ from ..ir.deferred import RULE_ORDER
 
 
 def reason_for_jax(eqn, rules: bool, order: int = 0) -> str | None:
-    """Why JAX is to bind the equation, be it for one in its bodies; None if nothing is known against a Program.
+    """Why JAX is to bind the equation, be it for one in its bodies; None if nothing is known for that.
 
     rules: look into the derivative rules that the user gave it, too, which are traced for that.
     order: how many rules this equation is nested in, as in `Lowering`.

@@ -77,8 +77,9 @@ def explain(program: Program) -> str:
 def lower(ctx: Any, program: Program, operands: Sequence[Any]) -> list[Any]:
     """The lowering of a call: one FFI call.
 
-    Of several results the first passes a barrier, which costs nothing: a while loop whose body is all the results
-    of one call, in their order, XLA takes for a loop without a tuple, and never ends it or ends the process.
+    Of several results the first passes a barrier, which costs nothing: if the body of a while loop is
+    nothing but such a call, XLA makes the call the body's root, where it expects a tuple, and then the loop
+    never ends or the process does.
     """
     results = list(jax.ffi.ffi_lowering(kernel(program).target)(ctx, *operands))
     if len(results) > 1:

@@ -221,6 +221,25 @@ def test_a_traced_value_is_refused_by_what_to_do():
     assert_agree(jax.jit(f, static_argnums=1)(X, 3), power(X, 3), "static in both")
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, n: functools.reduce(lambda y, _: jnp.sin(y), range(n), x),
+        lambda x, n: x if n else -x,
+        lambda x, n: x * float(n),
+        lambda x, n: jnp.zeros(n) + x[0],
+        lambda x, n: x.repeat(2).reshape(n, -1),
+        lambda x, n: x[:n],
+    ],
+    ids=["range", "if", "float", "zeros", "reshape", "slice"],
+)
+def test_a_number_that_had_to_be_known_says_how(f):
+    for transformation in (pb.bridge, pb.trace):
+        with pytest.raises(pb.TracingError, match=r"static_argnums or .*: static_argnames='n'$"):
+            transformation(f)(X, 2)
+    assert_agree(pb.bridge(f, static_argnames="n")(X, n=2), f(X, 2), "named")
+
+
 def test_what_is_no_array_says_where_it_is():
     f = pb.bridge(lambda x, *, tree: x)
     with pytest.raises(pb.ArgumentError, match=re.escape("kwargs['tree'][1]['mode'], of type str")):

@@ -54,6 +54,48 @@ def in_julia(code):
 """
 
 
+SERIALIZED = """
+from jax.experimental import serialize_executable
+import pickle
+
+x = jnp.arange(3.0)
+
+def compiled(execute):
+    f = pb.bridge(lambda x: jnp.sum(jnp.sin(x) * x), execute=execute)
+    return jax.jit(jax.grad(f)).lower(x)
+
+def loaded(path):
+    with open(path, "rb") as file:
+        return serialize_executable.deserialize_and_load(*pickle.load(file))
+"""
+
+WRITES = """
+for execute, path in zip(("julia", "xla"), sys.argv[1:]):
+    with open(path, "wb") as file:
+        pickle.dump(serialize_executable.serialize(compiled(execute).compile()), file)
+"""
+
+READS = """
+by_julia, by_xla = sys.argv[1:]
+expected = jnp.cos(x) * x + jnp.sin(x)
+np.testing.assert_allclose(loaded(by_xla)(x), expected, rtol=1e-5)
+try:
+    loaded(by_julia)
+    print("loaded without its kernels")
+except jax.errors.JaxRuntimeError as e:
+    print("refused" if "No FFI handler registered for pybridge_" in str(e) else e)
+compiled("julia")  # lowered, and not compiled
+np.testing.assert_allclose(loaded(by_julia)(x), expected, rtol=1e-5)
+"""
+
+
+def test_executables_of_another_process(tmp_path):
+    """Those with kernels find them by their names, once the function was lowered: docs/limits.md."""
+    paths = [str(tmp_path / mode) for mode in ("julia", "xla")]
+    run(SERIALIZED + WRITES, *paths)
+    assert run(SERIALIZED + READS, *paths).split() == ["refused"]
+
+
 def test_eight_threads_of_large_work_share_the_pool():
     out = run(
         HEAVY

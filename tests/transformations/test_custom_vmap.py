@@ -1,4 +1,4 @@
-"""A user's rule for batches, of `jax.custom_batching.custom_vmap`, is what a batch of a bridged function runs.
+"""A batch of a bridged function runs the user's rule for batches, of `jax.custom_batching.custom_vmap`.
 
 The rule's values are off by a factor and by the mean of the batch, so that one sees that it ran, and for
 which items together.
@@ -92,7 +92,7 @@ def test_a_gradient_is_that_of_the_function_itself(execute):
     g = pb.bridge(lambda x: straight(x, Y), execute=execute)
     assert_agree(jax.grad(g)(X), jax.grad(plain)(X), "gradient")
     assert_agree(jax.grad(jax.grad(g))(X), jax.grad(jax.grad(plain))(X), "second order")
-    with pytest.raises(ValueError, match="[Ll]inearization"):
+    with pytest.raises(ValueError, match=r"[Ll]inearization"):
         jax.grad(lambda x: straight(x, Y))(X)
 
 

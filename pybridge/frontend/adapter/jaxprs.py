@@ -217,9 +217,9 @@ def bind(eqn: Any, operands: Sequence[Any]) -> list[Any]:
 
 
 def jvp_of(eqn: Any, perturbed: Sequence[bool]) -> ClosedJaxpr:
-    """(x..., tangents of the perturbed x...) -> (y..., tangents of the inexact y...) by the equation's JVP rule.
+    """(x..., tangents of the perturbed x...) -> (y..., tangents of the inexact y...).
 
-    The y do not come from the rule, so that they do not depend on tangents.
+    By the equation's JVP rule. The y do not come from the rule, so that they do not depend on tangents.
     """
     places = [i for i, p in enumerate(perturbed) if p]
     avals = [v.aval for v in eqn.invars]

@@ -228,10 +228,10 @@ def _check_values(eqn, found: list[TensorType], expected: list[TensorType]) -> N
     for ours, theirs in zip(found, expected, strict=True):
         if ours != theirs:
             raise NotDifferentiable(
-                f"the rule of {custom_rules.line_of_rule(eqn)} gives a result of type {ours} where the function "
-                f"gives {theirs}. Under jax.vmap that is so where the function's result does not depend on its "
-                "argument and the tangent does, and jax.jit refuses it too: let the result depend on the "
-                "argument, as by adding 0 * x"
+                f"the rule at {custom_rules.line_of_rule(eqn)} gives a result of type {ours} where the "
+                f"function gives {theirs}. Under jax.vmap that is so where the function's result does not "
+                "depend on its argument and the tangent does, and jax.jit refuses it too: let the result "
+                "depend on the argument, as by adding 0 * x"
             )
 
 
