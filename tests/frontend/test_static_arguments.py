@@ -233,7 +233,9 @@ def test_a_traced_value_is_refused_by_what_to_do():
     ],
     ids=["range", "if", "float", "zeros", "reshape", "slice"],
 )
-def test_a_number_that_had_to_be_known_says_how(f):
+def test_a_number_that_had_to_be_known_says_how(f, request):
+    if request.node.callspec.id == "slice" and jax.__version_info__ < (0, 11):
+        pytest.skip("this JAX does not say of a slice which argument it depends on")
     for transformation in (pb.bridge, pb.trace):
         with pytest.raises(pb.TracingError, match=r"static_argnums or .*: static_argnames='n'$"):
             transformation(f)(X, 2)

@@ -213,7 +213,7 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
             primals, tangents = args[: len(types)], args[len(types) :]
             results = inner.inline(jaxpr, [*primals[consts:], *itertools.compress(tangents, taken)])
             values, given = results[: len(zeros)], iter(results[len(zeros) :])
-            _check_values(eqn, [a.type for a in values], out_types)
+            _check_values(eqn, values, out_types)
             found = [None if zero else next(given) for zero in zeros]
             dots = [inner.zeros(t) if dot is None else dot for t, dot in zip(out_types, found, strict=True)]
             return [*values, *(dot for t, dot in zip(out_types, dots, strict=True) if t.inexact)]
@@ -224,8 +224,10 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
     return trace
 
 
-def _check_values(eqn, found: list[TensorType], expected: list[TensorType]) -> None:
-    for ours, theirs in zip(found, expected, strict=True):
+def _check_values(eqn, values: Sequence[Any], types: Sequence[TensorType]) -> None:
+    """values: atoms, or arrays where JAX runs the rule, which checks them itself."""
+    for value, theirs in zip(values, types, strict=True):
+        ours = getattr(value, "type", theirs)
         if ours != theirs:
             raise NotDifferentiable(
                 f"the rule at {custom_rules.line_of_rule(eqn)} gives a result of type {ours} where the "
