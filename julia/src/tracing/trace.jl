@@ -35,8 +35,8 @@ trace(@nospecialize(f), arguments...) = trace_here(f, recording(), arguments)
 trace_body(@nospecialize(f), arguments...) =
     trace_here(f, open_recording(), arguments, flatten_state)
 
-# Here and in the transforms nothing is compiled for each function, which has a type of its own, nor for
-# each type of its arguments.
+# Here and in the transforms nothing is compiled for each function, which has a type of its own, nor
+# for each type of its arguments.
 function trace_here(@nospecialize(f), outer, @nospecialize(arguments), flattened = flatten)
     leaves, structure = flatten(arguments)
     inputs = Var[Var(leaf_type(x)) for x in leaves]
