@@ -40,8 +40,9 @@ function user_line_of(trace)
 end
 
 """
-The position in the user's code of what is at an address, `REQUEST`, or nothing but `""`. Code stays
-where it is as long as the process lives, and in a system image Julia takes milliseconds to find it."""
+The position in the user's code of what is at an address, `REQUEST`, or nothing but `""`. Code
+stays where it is as long as the process lives, and in a system image Julia takes milliseconds to
+find it."""
 source_at(address::Ptr{Cvoid}) =
     lock(() -> get!(() -> source_found(address), SOURCES, address), SOURCES_LOCK)
 source_at(interpreted) = source_found(interpreted)
