@@ -71,7 +71,7 @@ endef
 	$(BIN)/pybridge setup --yes --no-image
 	touch $@
 
-# JaxprAD compiled into Julia takes minutes of one core, and then every test a fifth of what it takes without.
+# JaxprAD compiled into Julia takes minutes of one core, which each process of the tests would take anew without.
 .venv/image.stamp: .venv/julia.stamp
 	$(BIN)/pybridge setup --yes
 	touch $@
