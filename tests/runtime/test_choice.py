@@ -77,7 +77,7 @@ def test_short_programs_in_loops_of_jax_are_left_to_xla(loop, execute, size, say
     x = jnp.linspace(0.9, 1.0, size)
     y = jax.jit(pb.bridge(looped, execute=execute, explain=True))(x)
     assert jnp.allclose(y, looped(x))
-    lines = [line for line in capfd.readouterr().err.splitlines() if line.startswith("pybridge: ")]
+    lines = [line for line in capfd.readouterr().err.splitlines() if " runs as " in line]
     assert any(says in line for line in lines)
     assert all(says in line for line in lines if loop == "scan")
 
