@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from ..engines import ENGINES, Engine, Options
 from ..errors import ArgumentError
-from ..frontend.adapter import devices, jaxprs, references
+from ..frontend.adapter import devices, eager, jaxprs, references
 from ..frontend.names import findable, function_name, named, path_to
 from ..frontend.static_arguments import Fixed, StaticArguments
 from ..frontend.tracing import closed_trace, lowered, program_name
@@ -23,6 +23,9 @@ from ..ir.program import Program
 from ..partition import Partition, partitioned
 from ..runtime import julia
 from ..runtime.reporting import report
+
+_COPIED = 1 << 16
+"""Bytes of constants."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,12 @@ class _Traced:
     constants: list[Any]
     out_tree: Any
 
+    @property
+    def is_small_and_whole(self) -> bool:
+        """Whether it is one Program, whose constants a compilation may have copies of."""
+        bytes_ = sum(getattr(x, "nbytes", 0) for x in self.constants)
+        return self.flat.is_program and bytes_ <= _COPIED and not jaxprs.any_tracer(self.constants)
+
 
 class Bridged:
     """The function `f` under its name, signature and documentation; hashed and compared by identity.
@@ -58,17 +67,30 @@ class Bridged:
     What belongs to this class is in slots: `__dict__` holds the function's attributes, whatever their names.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_f", "_settings", "_traces")
+    __slots__ = ("__dict__", "__weakref__", "_compiled", "_f", "_settings", "_traces")
     __wrapped__: Callable
 
     def __init__(self, f: Callable, settings: Settings):
         self._f = f
         self._settings = settings
         self._traces: dict[Any, _Traced] = {}
+        # What runs it where nothing is traced, as long as each trace is one Program.
+        self._compiled: Callable | None = None
+        if not settings.static:
+            self._compiled = eager.compiled(self._call, program_name(f))
         functools.update_wrapper(self, f, updated=("__dict__",) if isinstance(f, types.FunctionType) else ())
 
     def __call__(self, *args, **kwargs):
         julia.check_process()  # what is compiled already would wait for threads that a fork does not copy
+        if self._compiled is None or not eager.are_arrays(jax.tree.leaves((args, kwargs))):
+            return self._call(*args, **kwargs)
+        if not self._traces:
+            self._trace(args, kwargs)
+        run = self._call if self._compiled is None else self._compiled
+        return run(*args, **kwargs)
+
+    def _call(self, *args, **kwargs):
+        """The same under JAX's transformations, or piece by piece where nothing is traced."""
         traced, leaves = self._trace(args, kwargs)
         return jax.tree.unflatten(traced.out_tree, traced.flat(*traced.constants, *leaves))
 
@@ -101,6 +123,8 @@ class Bridged:
             if missing is not None:
                 raise missing
             traced = self._traced(args, kwargs, fixed)
+            if not traced.is_small_and_whole:
+                self._compiled = None
             if not jaxprs.any_tracer(traced.constants):  # those of an outer trace must not outlive it
                 # Of threads that come here together each traces, since one that waits for another could wait
                 # for ever; all go on with what the first has made.

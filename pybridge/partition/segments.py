@@ -72,6 +72,11 @@ class Partition:
     steps: tuple[Segment | Bound, ...]
     outputs: tuple[Any, ...]
 
+    @property
+    def is_program(self) -> bool:
+        """Whether it is one Program alone, or nothing."""
+        return len(self.steps) <= 1 and all(isinstance(step, Segment) for step in self.steps)
+
     def __call__(self, *args) -> list[Any]:
         values = self.constants | dict(zip(self.inputs, args, strict=True))
         for step in self.steps:

@@ -59,6 +59,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "min_dim": ("core:min_dim",),
     "physical_aval": ("core:physical_aval",),
     "ManualAxisType": ("core:ManualAxisType",),
+    "ArrayImpl": ("array:ArrayImpl",),
     # Settings
     "trace_context": ("config:trace_context",),
     "check_vma": ("config:_check_vma",),
