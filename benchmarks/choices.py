@@ -110,6 +110,14 @@ _PROGRAMS: tuple[tuple[str, str, Callable, Shapes], ...] = (
     ("eigenvalues", "eigenvalues of 100×100", _eigenvalues, ((100, 100),)),
     ("qr", "QR decomposition of 100×100", _triangle, ((100, 100),)),
     ("cholesky", "Cholesky decomposition of 100×100", _log_determinant, ((100, 100),)),
+    (
+        "trigamma",
+        "derivatives of digamma of 10 000",
+        lambda x: jax.scipy.special.polygamma(1, x),
+        ((10_000,),),
+    ),
+    ("gamma", "incomplete gamma functions of 10 000", lax.igamma, ((10_000,), (10_000,))),
+    ("bessel", "Bessel functions of 10 000", lax.bessel_i0e, ((10_000,),)),
     ("loop", "exponential average, 1000 steps of 8", _smoothed, ((1000, 8),)),
 )
 
@@ -123,6 +131,7 @@ _BOTH = (
     "fourier",
     "eigenvalues",
     "qr",
+    "gamma",
 )
 """Where float64 differs from float32 in more than the time of moving it."""
 _HALF = ("step", "softmax", "small-product")

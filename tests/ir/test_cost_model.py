@@ -55,11 +55,19 @@ def until_small(x):
         (lambda x: x * x + x, (of(100_000, dtype="float16"),), ROUTINES),
         (lambda x: x * x + x, (of(4000, dtype="float16"),), ROUTINES),
         (lambda x: jnp.sum(x * x + x), (of(100, dtype="float16"),), None),  # shorter than XLA's call
+        (jax.vmap(jax.grad(jax.lax.digamma)), (of(1000),), ROUTINES),
+        (jax.lax.digamma, (of(1000),), None),
+        (jax.lax.bessel_i0e, (of(10_000),), ROUTINES),
+        (jax.lax.igamma, (of(1000),) * 2, ROUTINES),
         (lambda x: (x[::-1], x.T), (of(400, 400, dtype="float16"),), None),  # moved, not computed
     ],
 )
 def test_reason(f, args, reason):
     assert reason_for_xla(pb.trace(f)(*args)) == reason
+
+
+def test_in_float64_series_are_julias(x64):
+    assert reason_for_xla(pb.trace(jax.lax.igamma)(*(of(1000, dtype="float64"),) * 2)) is None
 
 
 def test_kernels_have_no_symbolic_dimensions_to_estimate():
