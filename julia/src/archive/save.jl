@@ -48,8 +48,12 @@ no_result(x) = KnownTree(x)
 """
 The tree of a structure and its atoms in the order of the tree, in which keys ascend. What is known
 becomes `number(x)`, a tree or a further atom."""
-ordered_tree(path, ::Union{NumberLeaf,ArrayLeaf}, atoms, number) =
+ordered_tree(path, ::NumberLeaf, atoms, number) = LeafTree(), Atom[popfirst!(atoms)]
+function ordered_tree(path, s::ArrayLeaf, atoms, number)
+    s.axes === nothing || throw(ArchiveError("no file can hold an array whose indices do not " *
+                                             "count from 1, but are $(join(s.axes, ", "))", path))
     LeafTree(), Atom[popfirst!(atoms)]
+end
 function ordered_tree(path, s::StaticValue, atoms, number)
     x = s.value
     x === nothing && return KnownTree(nothing), Atom[]
@@ -78,12 +82,16 @@ check_keys(path, d::DictionaryKeys) =
     throw(ArchiveError("a dictionary in a file has words for keys, or integers: not " *
                        join(map(repr, d.keys), ", "), path))
 
+check_keys(path, a::ArrayLike) =
+    a.empty isa Vector || throw(ArchiveError(
+        "a file can hold vectors of containers, no $(typeof(a.empty).name.wrapper) of them", path))
+
 key_order(T) = nothing
 key_order(::Type{<:NamedTuple{names}}) where {names} = sortperm(collect(map(String, names)))
 key_order(d::DictionaryKeys) = sortperm(Any[map(plain_key, d.keys)...])
 plain_key(k) = k isa Union{Symbol,AbstractString} ? String(k) : k
 tree_of(::Type{Tuple}, trees) = GroupTree(:tuple, trees)
-tree_of(::Type{Array}, trees) = GroupTree(:list, trees)
+tree_of(::ArrayLike, trees) = GroupTree(:list, trees)
 tree_of(::Type{<:NamedTuple{names}}, trees) where {names} =
     KeyedTree(sort!(Any[map(String, names)...]), trees)
 tree_of(d::DictionaryKeys, trees) = KeyedTree(sort!(Any[map(plain_key, d.keys)...]), trees)

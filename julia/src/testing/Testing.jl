@@ -5,8 +5,8 @@ and `@test_derivatives` makes tests of Julia's `Test` of. This package does not 
 module Testing
 
 using Random: AbstractRNG, MersenneTwister, randn
-using ..JaxprAD: ArrayLeaf, Container, DictionaryKeys, NotDifferentiable, NumberLeaf, StaticValue,
-    Structure, argument_names, assembled, flatten, flatten_state, isdifferentiable, jit, jvp,
+using ..JaxprAD: ArrayLeaf, ArrayLike, Container, DictionaryKeys, NotDifferentiable, NumberLeaf,
+    StaticValue, Structure, argument_names, assembled, flatten, flatten_state, isdifferentiable, jit, jvp,
     leaf_type, program_name, real_dtype, trace, vjp
 
 include("differences.jl")

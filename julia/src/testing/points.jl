@@ -26,8 +26,9 @@ leaf_names!(names, s::Container, name) =
         part_names(s.type, length(s.parts)), s.parts)
 part_names(::Type{<:NamedTuple{keys}}, n) where {keys} = [".$k" for k in keys]
 part_names(d::DictionaryKeys, n) = ["[$(repr(k))]" for k in d.keys]
-part_names(T, n) = T === Tuple || T === Array ? ["[$k]" for k in 1:n] :
-                   [".$k" for k in fieldnames(Base.unwrap_unionall(T))]
+part_names(::Type{Tuple}, n) = ["[$k]" for k in 1:n]
+part_names(a::ArrayLike, n) = ["[$(join(Tuple(k), ", "))]" for k in CartesianIndices(a.axes)]
+part_names(T, n) = [".$k" for k in fieldnames(Base.unwrap_unionall(T))]
 
 "The arguments with other floats."
 function with_floats(p::Point, floats)

@@ -12,13 +12,14 @@ for W in (Adjoint, Transpose, Diagonal)
     @eval Broadcast.BroadcastStyle(::Type{<:$W{<:TracedNumber}}) = TracedStyle()
 end
 
-Base.copy(bc::Broadcast.Broadcasted{TracedStyle}) = broadcast_traced(bc, map(length, axes(bc)))
-Broadcast.materialize!(::TracedStyle, x, bc::Broadcast.Broadcasted) =
-    assign!(x, spread_to(broadcast_traced(bc, map(length, axes(x))), size(x)))
+function Base.copy(bc::Broadcast.Broadcasted{TracedStyle})
+    y = broadcast_traced(bc, map(length, axes(bc)))
+    y isa AbstractArray ? with_axes(y, axes(bc)) : y
+end
+Broadcast.materialize!(::TracedStyle, x, bc::Broadcast.Broadcasted) = copyto!(x,
+    Broadcast.instantiate(Broadcast.Broadcasted{TracedStyle}(bc.f, bc.args, axes(x))))
 Base.copyto!(x::AbstractArray, bc::Broadcast.Broadcasted{TracedStyle}) =
-    assign!(x, spread_to(broadcast_traced(bc, map(length, axes(x))), size(x)))
-spread_to(y::AbstractArray, n) = y
-spread_to(y::Number, n) = y
+    assign!(x, broadcast_traced(bc, map(length, axes(x))))
 
 broadcast_traced(bc, n::Dims) = array_of_lanes(lanes(bc, n), n)
 
@@ -34,7 +35,7 @@ lanes(x, n) = x
 call_lanes(f, x) = f === ifelse ? select(x...) : f(x...)
 
 function lanes_of(x::AbstractArray, n::Dims)
-    x isa TracedArray && x.value isa Literal && isempty(x.pieces) && return traced_number(x.value)
+    x isa TracedArray && is_filled(x) && return traced_number(x.memory.value)
     a, full = atom_here(x), program_shape(n)
     shape(a) == full && return traced_number(a)
     # dimensions of size 1 go; the others keep their place from the right
@@ -56,10 +57,13 @@ array_of_lanes(y, n::Dims) = isempty(n) ? y : throw(
     TracingFailed("a broadcast over traced arrays gives a $(typeof(y)) an element: it can give " *
                   "numbers only", user_line(), nothing))
 
-# map is a broadcast of arrays of one size.
+"Whether all elements are one number that is known."
+is_filled(x::TracedArray) = (m = memory(x); m.value isa Literal && isempty(m.pieces))
+
+# map is a broadcast of arrays with the same axes.
 function Base.map(f, x::ArrayOfTraced, rest::AbstractArray...)
-    all(y -> size(y) == size(x), rest) ||
-        throw(DimensionMismatch("map over arrays of sizes $(map(size, (x, rest...)))"))
+    all(y -> axes(y) == axes(x), rest) ||
+        throw(DimensionMismatch("map over arrays with the axes $(map(axes, (x, rest...)))"))
     broadcast(f, x, rest...)
 end
 Base.map!(f, y::ArrayOfTraced, x::AbstractArray...) = assign!(y, broadcast(f, x...))
@@ -74,8 +78,8 @@ for f in (:+, :-)
     end
 end
 same_size(f, x, y) =
-    size(x) == size(y) ? broadcast(f, x, y) :
-    throw(DimensionMismatch("$f of arrays of sizes $(size(x)) and $(size(y))"))
+    axes(x) == axes(y) ? broadcast(f, x, y) :
+    throw(DimensionMismatch("$f of arrays with the axes $(axes(x)) and $(axes(y))"))
 for f in (:*, :/)
     @eval Base.$f(x::TracedArray, y::Number) = broadcast($f, x, y)
 end
@@ -88,5 +92,5 @@ Base.:*(x::TracedArray, y::TracedNumber) = broadcast(*, x, y)
 Base.:/(x::TracedArray, y::TracedNumber) = broadcast(/, x, y)
 select(condition::ArrayOfTraced, a, b) = broadcast(select, condition, a, b)
 select(condition::TracedBool, a::AbstractArray, b::AbstractArray) =
-    size(a) == size(b) ? broadcast(select, condition, a, b) :
-    throw(DimensionMismatch("select between arrays of sizes $(size(a)) and $(size(b))"))
+    axes(a) == axes(b) ? broadcast(select, condition, a, b) :
+    throw(DimensionMismatch("select between arrays with the axes $(axes(a)) and $(axes(b))"))

@@ -116,8 +116,9 @@ function plain_scan(f, state, xs, n, backwards)
     state, assembled(stacked_structure(result),
         Any[stacked_values([p[j] for p in parts]) for j in 1:(isempty(ys) ? 0 : length(parts[1]))])
 end
-plain_slice(x::AbstractVector, k) = x[k]
-plain_slice(x, k) = Array(selectdim(x, ndims(x), k))
+plain_slice(x::AbstractVector, k) = x[nth_index(x, k)]
+plain_slice(x, k) = as_array(selectdim(x, ndims(x), nth_index(x, k)))
+nth_index(x, k) = first(axes(x, ndims(x))) + k - 1
 stacked_values(x::Vector{<:Number}) = [x...]
 stacked_values(x) = cat(x...; dims = ndims(x[1]) + 1)
 
@@ -131,7 +132,9 @@ struct SampleArray{T,N} <: AbstractArray{T,N}
 end
 Base.size(x::SampleArray) = x.size
 element_structure(s::Structure) = s
-stacked_structure(::NumberLeaf) = ArrayLeaf()
+element_structure(::ArrayLeaf) = ArrayLeaf()
+element_structure(s::Container) = Container(s.type, map(element_structure, s.parts))
+stacked_structure(::Union{NumberLeaf,ArrayLeaf}) = ArrayLeaf()
 stacked_structure(s::Structure) = s
 stacked_structure(s::Container) = Container(s.type, map(stacked_structure, s.parts))
 

@@ -72,7 +72,7 @@ empty_result(s::Functions.Spec{T}) where {T} =
 
 "What tells whether an array was written to."
 contents(x::Number) = nothing
-contents(x::TracedArray) = (x.value, copy(x.pieces))
+contents(x::TracedArray) = (x.memory.value, copy(x.memory.pieces))
 
 function call_traceable(d, f, arguments...)
     applicable(f, arguments...) || throw(

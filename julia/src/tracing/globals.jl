@@ -71,9 +71,10 @@ same_parts(x, copy) =
     all(k -> same_state(getfield(x, k), getfield(copy, k)), 1:fieldcount(typeof(x))) :
     x === copy || isequal(x, copy)
 # What an earlier trace has left in a global, and this one has not touched.
-same_parts(x::TracedArray, copy::TracedArray) =
-    x.recording === copy.recording && x.value === copy.value && x.width == copy.width &&
-    x.pieces == copy.pieces
+function same_parts(x::TracedArray, copy::TracedArray)
+    m, n = x.memory, copy.memory
+    m.recording === n.recording && m.value === n.value && m.width == n.width && m.pieces == n.pieces
+end
 same_parts(x::Ref, copy) = same_state(x[], copy[])
 same_parts(x::Union{Tuple,NamedTuple}, copy) = all(map(same_state, Tuple(x), Tuple(copy)))
 same_parts(x::AbstractArray, copy) =

@@ -16,13 +16,15 @@ function element_of(x::TracedArray, i::Int)
     checkbounds(x, i)
     found = piece_at(x, i)
     found === nothing || return piece_element(x, found..., i)
-    x.value isa Literal && return traced_number(x.value)
-    a = atom_in(recording(), x.value, x.recording)
-    place = reverse(Tuple(CartesianIndices(size(x))[i])) .- 1
+    m = memory(x)
+    m.value isa Literal && return traced_number(m.value)
+    a = atom_in(recording(), m.value, m.recording)
+    # in the shape in which it was written
+    place = reverse(Tuple(CartesianIndices(julia_size(aval(a)))[i])) .- 1
     traced_number(slice_at(a, Dim[place...], Dim[(place .+ 1)...], Dim[]))
 end
 function piece_element(x, piece, from, i)
-    a = atom_in(recording(), piece, x.recording)
+    a = atom_in(recording(), piece, x.memory.recording)
     isscalar(a) && return traced_number(a)
     k = i - from
     traced_number(slice_at(flat(a), Dim[k], Dim[k+1], Dim[]))
@@ -39,14 +41,23 @@ end
 
 function Base.setindex!(x::TracedArray, v, i::Int)
     checkbounds(x, i)
-    check_home(x)
-    write_piece!(x, i, atom_in(x.recording, eltype(x)(v)), 1)
+    o = open_memory(x).mirrored
+    o === nothing ? write_piece!(x, i, atom_here(eltype(x)(v)), 1) : write_turned!(o, v, i)
+    x
 end
 Base.setindex!(x::TracedArray, v, i::Int...) = setindex!(x, v, linear_index(x, i))
 
 # ---- parts
 
 function Base.getindex(x::TracedArray, I...)
+    y = part_of(x, I...)
+    y isa TracedArray || return y
+    # never the array itself, which may be written to
+    y.memory === x.memory && (y = copy(y))
+    with_axes(y, index_axes(to_indices(x, I)))
+end
+index_axes(J) = Tuple(ax for j in J if j isa AbstractArray for ax in axes(j))
+function part_of(x::TracedArray, I...)
     all(i -> i isa TracedIndex || i isa Integer, I) && length(I) in (1, ndims(x)) &&
         return mixed_element(x, I)
     length(I) == 1 && ndims(x) != 1 && !(I[1] isa CartesianIndex) &&
@@ -55,10 +66,10 @@ function Base.getindex(x::TracedArray, I...)
     all(j -> j isa Int, J) && return x[J...]
     if is_last_slice(x, J)
         found = piece_at(x, slice_start(x, J))
-        found !== nothing && x.width == slice_width(x) &&
-            return slice_of_atom(x, atom_in(recording(), found[1], x.recording))
+        found !== nothing && x.memory.width == slice_width(x) &&
+            return slice_of_atom(x, atom_in(recording(), found[1], x.memory.recording))
     end
-    isempty(x.pieces) || !is_small_part(J) || return small_part(x, J)
+    isempty(memory(x).pieces) || !is_small_part(J) || return small_part(x, J)
     y, d = x, 1
     y = any(j -> j isa AbstractRange, J) ? ranges_of(x, J) : x
     for j in J
@@ -81,14 +92,15 @@ is_small_part(J) =
 places_of(x, J) = vec(LinearIndices(x)[map(j -> j isa Int ? (j:j) : j, J)...])
 function small_part(x, J)
     y = filled_array(zero(eltype(x)), index_size(J))
-    foreach((k, i) -> y.pieces[k] = atom_here(element_of(x, i)), 1:length(y), places_of(x, J))
+    for (k, i) in enumerate(places_of(x, J))
+        y.memory.pieces[k] = atom_here(element_of(x, i))
+    end
     y
 end
 function write_small_part!(x, v, J)
-    values = vec(values_for(x, v, map(length, J)))
-    for (k, i) in enumerate(places_of(x, J))
-        write_piece!(x, i, atom_in(x.recording, values[k]), 1)
-    end
+    # all before the first is written: they may be elements of x
+    atoms = map(atom_here, collect(Any, vec(values_for(x, v, map(length, J)))))
+    foreach((i, a) -> write_piece!(x, i, a, 1), places_of(x, J), atoms)
     x
 end
 
@@ -181,13 +193,13 @@ flat(a::Atom) = emit_here(:reshape, a; shape = Dim[size_of(shape(a))])
 # ---- writing parts
 
 function Base.setindex!(x::TracedArray, v, I...)
-    check_home(x)
+    write_to(x, y -> y[I...] = v) && return x
     length(I) == 1 && ndims(x) != 1 && !(I[1] isa CartesianIndex) &&
-        return (y = vec(x); y[I[1]] = v; assign!(x, reshape(y, size(x))))
+        return (setindex!(vec(x), v, I[1]); x)
     J = known_indices(x, I)
     all(j -> j isa Int, J) && return setindex!(x, v, linear_index(x, J))
     is_last_slice(x, J) && length(x) > 0 && return write_piece!(x, slice_start(x, J),
-        v isa Number ? atom_in(x.recording, eltype(x)(v)) :
+        v isa Number ? atom_here(eltype(x)(v)) :
         atom_here(values_for(x, v, size(x)[1:end-1])), slice_width(x))
     is_small_part(J) && return write_small_part!(x, v, J)
     if all(j -> j isa Int || j isa TracedIndex || j isa AbstractUnitRange, J)
@@ -207,9 +219,10 @@ end
 function write_window!(x, v, J)
     update = values_for(x, v, map(j -> j isa AbstractRange ? length(j) : 1, J))
     starts = map(j -> Int64(1) * (j isa AbstractRange ? first(j) : j) - 1, reverse(J))
-    x.value = emit_here(:dynamic_update_slice, atom_here(x), atom_here(update),
+    y = emit_here(:dynamic_update_slice, atom_here(x), atom_here(update),
         map(s -> s isa Number && !(s isa TracedNumber) ? Literal(Int64(s)) : atom_here(s),
             starts)...)
+    set_value!(x.memory, y)
     x
 end
 "Places that are no block: the array in memory order, with each place's linear index."
@@ -228,11 +241,11 @@ function write_places!(x, v, J)
     n = prod(dims)
     starts = emit_here(:reshape, atom_here(linear); shape = Dim[n, 1])
     updates = emit_here(:reshape, atom_here(values_for(x, v, dims)); shape = Dim[n])
-    memory = emit_here(:scatter, flat(atom_here(x)), starts, updates; update_window_dims = Int[],
+    elements = emit_here(:scatter, flat(atom_here(x)), starts, updates; update_window_dims = Int[],
         inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
         operand_batching_dims = Int[], scatter_indices_batching_dims = Int[], mode = :clip,
         sorted = false, unique = false)
-    x.value = emit_here(:reshape, memory; shape = program_shape(size(x)))
+    set_value!(x.memory, emit_here(:reshape, elements; shape = program_shape(size(x))))
     x
 end
 collect_places(j::AbstractArray{<:TracedNumber}) = vec(j)

@@ -56,7 +56,6 @@ function compiled_trace(@nospecialize(f), x)
     CompiledTrace(traced, compile(p), constants)
 end
 
-isunchanged(x::CapturedArray) = isequal(x.array, x.copy)
 check_unchanged(x::CapturedArray) =
     isunchanged(x) || throw(
         CapturedArrayChanged(

@@ -5,7 +5,10 @@ const WRAPPED = (Adjoint, Transpose, Diagonal, Symmetric, Hermitian, UpperTriang
     LowerTriangular, UnitUpperTriangular, UnitLowerTriangular, Tridiagonal, SymTridiagonal,
     Bidiagonal)
 
-product(x::AbstractVecOrMat, y::AbstractVecOrMat) = product(traced(x), traced(y))
+function product(x::AbstractVecOrMat, y::AbstractVecOrMat)
+    Base.require_one_based_indexing(x, y)
+    product(traced(x), traced(y))
+end
 product(x::TracedVector, y::AbstractMatrix) = product(reshape(x, length(x), 1), y)
 function product(x::TracedMatrix, y::TracedArray)
     size(x, 2) == size(y, 1) || throw(

@@ -79,10 +79,16 @@ function captured_array(r::OpenTrace, x::AbstractArray)
     length(x) <= MOST_INLINE && return constant_atom(r, x, type)
     k = get(r.found, x, 0)
     # what was used before may have changed since
-    k > 0 && !isequal(r.captured[k].copy, x) && delete!(r.found, x)
+    k > 0 && !isunchanged(r.captured[k]) && delete!(r.found, x)
     haskey(r.found, x) ? r.inputs[r.found[x]] :
-    capture!(r, x, CapturedArray(x, Array(x)), type)
+    capture!(r, x, CapturedArray(x, copy(as_array(x))), type)
 end
+"The elements as an Array, whose indices count from 1."
+as_array(x::Number) = fill(x)
+as_array(x::Array) = x
+as_array(x::AbstractArray{T}) where {T} =
+    Base.has_offset_axes(x) ? copyto!(Array{T}(undef, size(x)), x) : Array(x)
+isunchanged(x::CapturedArray) = isequal(as_array(x.array), x.copy)
 
 function constant_atom(r, x, type)
     isempty(type.shape) && return Literal(x[])

@@ -12,17 +12,17 @@ reduction(op) = nothing
 struct NoStart end
 
 Base.mapreduce(f, op, x::ArrayOfTraced; dims = :, init = NoStart()) =
-    reduced_lanes(op, broadcast(f, traced(x)), dims, init)
+    reduced_lanes(op, broadcast(f, x), dims, init)
 Base.mapreduce(f, op, x::ArrayOfTraced, rest::AbstractArray...; dims = :, init = NoStart()) =
-    reduced_lanes(op, map(f, traced(x), rest...), dims, init)
+    reduced_lanes(op, map(f, x, rest...), dims, init)
 Base.reduce(op, x::ArrayOfTraced; dims = :, init = NoStart()) =
-    reduced_lanes(op, traced(x), dims, init)
+    reduced_lanes(op, x, dims, init)
 for (f, op) in ((:sum, Base.add_sum), (:prod, Base.mul_prod), (:maximum, max), (:minimum, min))
     @eval Base.$f(x::ArrayOfTraced; options...) = mapreduce(identity, $op, x; options...)
     @eval Base.$f(g, x::ArrayOfTraced; options...) = mapreduce(g, $op, x; options...)
 end
 for (f, op) in ((:all, :&), (:any, :|))
-    @eval Base.$f(x::AbstractArray{TracedBool}; dims = :) = reduced_lanes($op, traced(x), dims)
+    @eval Base.$f(x::AbstractArray{TracedBool}; dims = :) = reduced_lanes($op, x, dims)
     @eval Base.$f(g::Function, x::ArrayOfTraced; dims = :) = mapreduce(g, $op, x; dims = dims)
 end
 Base.count(x::AbstractArray{TracedBool}) = sum(Int.(x))
@@ -30,6 +30,9 @@ Base.count(f, x::ArrayOfTraced) = count(broadcast(f, x))
 Base.extrema(x::ArrayOfTraced) = minimum(x), maximum(x)
 
 reduced_lanes(op, x::AbstractArray, dims, init) = start_with(op, init, reduced_lanes(op, x, dims))
+reduced_lanes(op, x::AbstractArray, dims) =
+    reduced_axes(x, reduced_lanes(op, traced(x), dims), dims)
+reduced_axes(x, y, dims) = y isa AbstractArray ? with_axes(y, Base.reduced_indices(x, dims)) : y
 start_with(op, ::NoStart, y) = y
 start_with(op, init, y) = y isa AbstractArray ? op.(init, y) : op(init, y)
 
@@ -66,15 +69,19 @@ Base.findmin(x::TracedVector) = minimum(x), argmin(x)
 
 for (f, op) in ((:cumsum, :cumsum), (:cumprod, :cumprod))
     @eval begin
-        Base.$f(x::ArrayOfTraced; dims::Integer) = cumulated($(QuoteNode(op)), traced(x), dims)
-        Base.$f(x::ArrayOfTraced{1}; dims::Integer = 1) =
-            cumulated($(QuoteNode(op)), traced(x), dims)
+        Base.$f(x::ArrayOfTraced; dims::Integer) = cumulated($(QuoteNode(op)), x, dims)
+        Base.$f(x::ArrayOfTraced{1}; dims::Integer = 1) = cumulated($(QuoteNode(op)), x, dims)
     end
 end
+cumulated(op, x::AbstractArray, d) = with_axes(cumulated(op, traced(x), d), axes(x))
 cumulated(op, x::TracedArray, d) =
-    d > ndims(x) ? x :
+    d > ndims(x) ? copy(x) :
     traced_array(emit_here(op, atom_here(x); axis = ndims(x) - d, reverse = false))
-Base.diff(x::ArrayOfTraced{1}) = (y = traced(x); y[2:end] .- y[1:end-1])
+function Base.diff(x::ArrayOfTraced{1})
+    Base.require_one_based_indexing(x)
+    y = traced(x)
+    y[2:end] .- y[1:end-1]
+end
 
 # ---- order
 

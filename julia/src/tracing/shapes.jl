@@ -1,4 +1,5 @@
-# Other shapes and orders of the same elements, and arrays put together. All are copies.
+# Other shapes and orders of the same elements, and arrays put together. What shares an array's
+# memory in Julia does so here: `reshape`, `vec`, `dropdims`, A' and transpose(A).
 
 Base.reshape(x::TracedArray, n::Dims) = reshaped(x, n)
 Base.reshape(x::TracedArray, n::Tuple{Vararg{Union{Int,Colon}}}) =
@@ -10,8 +11,11 @@ function reshaped(x::TracedArray, n::Dims)
     prod(n) == length(x) ||
         throw(DimensionMismatch("an array of size $(size(x)) cannot take the size $n"))
     n == size(x) && return x
-    x.value isa Literal && isempty(x.pieces) && return TracedArray(x.value, n, x.recording)
-    traced_array(emit_here(:reshape, atom_here(x); shape = program_shape(n)))
+    m = memory(x)
+    # at once, since in a loop's first trip it would make that differ from the others
+    m.value isa Var && isempty(m.pieces) && shape(m.value) != program_shape(n) &&
+        reshaped_value!(m, program_shape(n))
+    TracedArray{eltype(x),length(n)}(x.memory, n)
 end
 Base.dropdims(x::TracedArray; dims) =
     reshaped(x, Tuple(size(x, d) for d in 1:ndims(x) if !(d in dims)))
@@ -25,8 +29,8 @@ function Base.permutedims(x::TracedArray, perm)
     axes_ = Int[n - perm[n-k] for k in 0:n-1]
     traced_array(emit_here(:transpose, atom_here(x); perm = axes_))
 end
-LinearAlgebra.transpose(x::TracedMatrix) = permutedims(x)
-Base.adjoint(x::TracedMatrix) = permutedims(conj(x))
+LinearAlgebra.transpose(x::TracedMatrix) = mirror(LinearAlgebra.transpose, x, permutedims(x))
+Base.adjoint(x::TracedMatrix) = mirror(adjoint, x, permutedims(conj(x)))
 
 Base.reverse(x::TracedVector) = reversed(x, 1)
 Base.reverse(x::TracedArray; dims = :) = reversed(x, dims isa Colon ? (1:ndims(x)) : dims)
@@ -36,7 +40,7 @@ reversed(x, dims) =
 Base.circshift(x::TracedArray, shift::Real) = circularly_shifted(x, (shift,))
 Base.circshift(x::TracedArray, shifts::Tuple{Vararg{Integer}}) = circularly_shifted(x, shifts)
 function circularly_shifted(x, shifts)
-    foldl(enumerate(shifts); init = x) do y, (d, s)
+    foldl(enumerate(shifts); init = copy(x)) do y, (d, s)
         n = size(x, d)
         k = mod(Int(s), n)
         k == 0 ? y : cat(selectdim(y, d, n-k+1:n), selectdim(y, d, 1:n-k); dims = d)
@@ -70,7 +74,7 @@ Base._cat_t(dims, ::Type{S}, x...) where {S<:TracedNumber} =
     length(along_dims(dims)) == 1 ? joined(S, along_dims(dims)[1], x) :
     throw(ArgumentError("traced arrays are put together along one dimension"))
 function Base.repeat(x::TracedArray, counts::Integer...)
-    foldl(enumerate(counts); init = x) do y, (d, n)
+    foldl(enumerate(counts); init = copy(x)) do y, (d, n)
         n == 1 ? y : joined(eltype(x), d, ntuple(_ -> y, n))
     end
 end

@@ -6,14 +6,33 @@ container with its parts. Immutable, so that equal structures are equal keys.
 """
 abstract type Structure end
 struct NumberLeaf <: Structure end
-struct ArrayLeaf <: Structure end
+"An array, with its axes where these are not those of arrays."
+struct ArrayLeaf{A} <: Structure
+    axes::A
+end
+ArrayLeaf() = ArrayLeaf(nothing)
+array_leaf(x) = Base.has_offset_axes(x) ? ArrayLeaf(axes(x)) : ArrayLeaf()
 struct StaticValue{T} <: Structure
     value::T
 end
 struct Container{T<:Tuple} <: Structure
-    type::Any               # Tuple, Array, a type of named tuple or of struct, keys
+    type::Any               # Tuple, ArrayLike, a type of named tuple or of struct, keys
     parts::T
 end
+
+"""
+The container's `type` of an array whose elements have parts: Julia's own, or a package's, which
+may hold an array for each part. `similar` to it are arrays that can hold traced elements."""
+struct ArrayLike{X,A}
+    empty::X
+    axes::A
+end
+ArrayLike(x::AbstractArray) = ArrayLike(similar(x, ntuple(_ -> 0, ndims(x))), axes(x))
+array_type(a::ArrayLike) = typeof(a.empty).name
+Base.:(==)(a::ArrayLike, b::ArrayLike) = array_type(a) === array_type(b) && a.axes == b.axes
+Base.hash(a::ArrayLike, h::UInt) = hash(array_type(a), hash(a.axes, h))
+Base.:(==)(a::Container, b::Container) = a.type == b.type && a.parts == b.parts
+Base.hash(a::Container, h::UInt) = hash(a.type, hash(a.parts, h))
 
 "The container's `type` of a dictionary, which has no order of its own."
 struct DictionaryKeys{T<:Tuple}
@@ -24,16 +43,20 @@ const PlainNumber = Union{AbstractFloat,Complex{<:AbstractFloat},TracedNumber}
 
 "The structure of a value; its leaves are added to `leaves`."
 flatten!(leaves, x::PlainNumber) = (push!(leaves, x); NumberLeaf())
-flatten!(leaves, x::ArrayOfTraced) = (push!(leaves, x); ArrayLeaf())
+flatten!(leaves, x::ArrayOfTraced) = (push!(leaves, x); array_leaf(x))
 flatten!(leaves, x::AbstractArray) =
     if haskey(NAME_OF_DTYPE, eltype(x))
         push!(leaves, x)
-        ArrayLeaf()
-    elseif x isa Vector && any(hasleaves, x)
-        Container(Array, Tuple(flatten!(leaves, v) for v in x))
+        array_leaf(x)
+    elseif any(v -> v isa TracedNumber, x) && all(v -> v isa Number, x)
+        flatten!(leaves, promoted(x))
+    elseif any(hasleaves, x)
+        Container(ArrayLike(x), Tuple(flatten!(leaves, v) for v in x))
     else
         StaticValue(x)
     end
+"An array of `Any` that holds numbers, as one of numbers of one type."
+promoted(x) = copyto!(similar(x, mapreduce(typeof, promote_type, x)), x)
 flatten!(leaves, x::Tuple) = Container(Tuple, map(v -> flatten!(leaves, v), x))
 flatten!(leaves, x::NamedTuple{names}) where {names} =
     Container(NamedTuple{names}, map(v -> flatten!(leaves, v), Tuple(x)))
@@ -64,7 +87,11 @@ flatten_state(x) = (leaves = StateLeaves([]); s = flatten!(leaves, x); (leaves.v
 
 "The value of a structure with these leaves, in order."
 assembled(s::Structure, leaves::AbstractVector) = assembled(s, Iterators.Stateful(leaves))
-assembled(::Union{NumberLeaf,ArrayLeaf}, leaves::Iterators.Stateful) = popfirst!(leaves)
+assembled(::NumberLeaf, leaves::Iterators.Stateful) = popfirst!(leaves)
+assembled(s::ArrayLeaf, leaves::Iterators.Stateful) = with_leaf_axes(popfirst!(leaves), s.axes)
+# a leaf may be `nothing`, or an array's slice
+with_leaf_axes(x, ax) = x
+with_leaf_axes(x::AbstractArray, ax::Tuple) = with_axes(x, ax)
 assembled(s::StaticValue, leaves::Iterators.Stateful) = s.value
 function assembled(s::Container, leaves::Iterators.Stateful)
     # in order: the iterator has a state
@@ -73,7 +100,11 @@ function assembled(s::Container, leaves::Iterators.Stateful)
     made(s.type, parts)
 end
 made(::Type{Tuple}, parts) = Tuple(parts)
-made(::Type{Array}, parts) = [parts...]
+function made(a::ArrayLike, parts)
+    y = similar(a.empty, mapreduce(typeof, Base.promote_typejoin, parts), a.axes)
+    foreach((k, v) -> y[k] = v, eachindex(y), parts)
+    y
+end
 made(T::Type{<:NamedTuple}, parts) = T(Tuple(parts))
 made(d::DictionaryKeys, parts) = Dict(zip(d.keys, parts))
 made(T, parts) = T(parts...)
@@ -86,9 +117,6 @@ dtype_of(x::Number) = typeof(x)
 isdifferentiable(x) = isinexact(leaf_type(x).dtype)
 
 # Leaves as evaluators and kernels take them, and back.
-as_array(x::Number) = fill(x)
-as_array(x::Array) = x
-as_array(x::AbstractArray) = Array(x)
 from_array(::NumberLeaf, x) = x[]
 from_array(::ArrayLeaf, x) = x
 istraced(x) = x isa TracedNumber || x isa ArrayOfTraced

@@ -22,7 +22,7 @@ function vmap(@nospecialize(f))
             given = Any[
                 kind isa ArrayLeaf ? popfirst!(parts) : v for (v, kind) in zip(leaves, kinds)
             ]
-            nothing, held[](assembled(structure, given)...)
+            nothing, held[](assembled(element_structure(structure), given)...)
         end[2]
     end
 end

@@ -39,10 +39,60 @@ end
                    if JaxprAD.name(e.op) === :transpose])
 end
 
+matrix(v) = reshape(v, 2, 3)
+function pooled(x)
+    y = similar(x, 2, 3)
+    v = reshape(y, 3, 2)
+    for j in 1:2, i in 1:3
+        v[i, j] = x[i+3j-3]^2
+    end
+    y
+end
+function scaled_rows(x)
+    y = copy(x)
+    for j in 1:3, i in 1:2
+        matrix(y)[i, j] *= i
+    end
+    y
+end
+
+@testset "writes to arrays with one memory: $k" for (k, f) in enumerate([
+    pooled, scaled_rows, x -> (y = copy(x); matrix(y)[1, :] .= 0; y),
+    x -> (y = copy(x); matrix(y)[:, 2] = x[1:2] .^ 2; y),
+    x -> (y = matrix(zero(x)); vec(y) .= x; y),
+    x -> (y = matrix(zero(x)); vec(y)[2:3] .= x[1:2]; 2y),
+    x -> (y = copy(x); v = matrix(y); y[2] = x[1]^2; v .* 2),
+    x -> (y = copy(x); fill!(matrix(y), x[1]); y), x -> (y = copy(x); sort!(vec(matrix(y))); y),
+    x -> (y = matrix(copy(x)); copyto!(vec(y), 2x); y),
+    x -> (y = copy(x); map!(sin, matrix(y), matrix(x)); y),
+    x -> (y = similar(x, 2, 1, 3); dropdims(y; dims = 2) .= matrix(x) .^ 2; y),
+    x -> (y = copy(x); view(matrix(y), :, 2) .= 1 .* x[5:6]; y),
+    x -> (y = copy(x); v = reshape(view(y, 1:4), 2, 2); v[2, 1] = x[1]^2; v .*= 2; y),
+    x -> (y = copy(x); v = matrix(y); v .= v ./ sum(v; dims = 1); y .* v[1, 1]),
+    x -> (y = matrix(copy(x)); y'[2, 1] = x[1] * x[2]; y),
+    x -> (y = matrix(copy(x)); z = y'; y[1, 2] = x[1]^2; z .+ 1),
+    x -> (y = matrix(copy(x)); z = LinearAlgebra.transpose(y); z .*= x[1]; z[1, :] .= 0; y),
+    x -> (y = matrix(copy(x)); y''[2, 3] = x[1]; vec(y')),
+    x -> (A = x[1:4] * x[1:4]'; mul!(A', A * A, A); A)])
+    @test agrees(f, x)
+end
+
+@testset "writes to copies: $k" for (k, f) in enumerate([
+    x -> (y = copy(x); z = y[:]; z[1] = 0; y .+ z), x -> (y = copy(x); repeat(y, 1)[1] = 0; y),
+    x -> (y = copy(x); circshift(y, 0)[1] = 0; y),
+    x -> (y = matrix(copy(x)); permutedims(y)[1] = 0; y),
+    x -> (y = copy(x); y[1:3] = view(y, 3:-1:1); y),
+    x -> (y = copy(x); y[2:6] .= view(y, 1:5); y)])
+    @test agrees(f, x)
+end
+
 @testset "what cannot be" begin
     failed(f) = message_of(JaxprAD.TracingFailed, () -> trace(f, A))
     @test occursin("DimensionMismatch", failed(A -> reshape(A, 4, 2)))
     @test occursin("put together", failed(A -> [A; ones(1, 2)]))
+    outside(A) = jvp(w -> (vec(A)[1] = w; sum(A)), (1.0,), (1.0,))
+    @test occursin("pass it to the function",
+        message_of(JaxprAD.EscapedTracer, () -> trace(outside, A)))
     wrong(A) = [A; ones(1, 2)]
     @test occursin("shapes.jl:", failed(wrong))
 end
