@@ -11,6 +11,7 @@ module JaxprAD
 using InteractiveUtils: code_llvm
 using LinearAlgebra
 using Libdl
+using Random: Random, AbstractRNG, MersenneTwister
 using SHA: SHA
 
 # Rules and transforms are symbolic code, run once a Program: compile latency
@@ -230,6 +231,7 @@ include("enzyme/program_derivatives.jl")
 include("tracing/errors.jl")
 include("tracing/sources.jl")
 include("tracing/recording.jl")
+include("tracing/random.jl")
 include("tracing/numbers.jl")
 include("tracing/complex_numbers.jl")
 include("tracing/arrays.jl")

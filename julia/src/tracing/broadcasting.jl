@@ -32,7 +32,7 @@ lanes(x::AbstractArray{<:Any,0}, n) = x[]
 lanes(x::Tuple, n) = lanes(traced(collect(x)), n)
 lanes(x::Ref, n) = x[]
 lanes(x, n) = x
-call_lanes(f, x) = f === ifelse ? select(x...) : f(x...)
+call_lanes(f, x) = without_random(() -> f === ifelse ? select(x...) : f(x...))
 
 function lanes_of(x::AbstractArray, n::Dims)
     x isa TracedArray && is_filled(x) && return traced_number(x.memory.value)

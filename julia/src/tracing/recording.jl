@@ -11,8 +11,10 @@ mutable struct OpenTrace
     captured::Vector{Any}
     inputs::Vector{Var}
     found::IdDict{Any,Int}          # place in `captured`
+    random::Any                     # the state that random numbers would change, if refused
 end
-OpenTrace(outer) = OpenTrace(Builder(), outer, [], Var[], IdDict{Any,Int}())
+OpenTrace(outer, random = nothing) =
+    OpenTrace(Builder(), outer, [], Var[], IdDict{Any,Int}(), random)
 
 "An array of the user's as it was when it was used."
 struct CapturedArray
@@ -41,6 +43,7 @@ function emit_here(@nospecialize(op::Primitive), operands, attrs::Attributes, r 
     line = user_line()
     # after the user's code has returned, the last line is the one that it returned from
     isempty(line) || (r.builder.source = line)
+    check_random(r, line)
     emit!(r.builder, op, operands, attrs)
 end
 emit_here(op::Symbol, operands::Atom...; attrs...) =

@@ -31,21 +31,29 @@ An array of size (m, n) is an array of shape (n, m) in the Program: the same mem
 """
 trace(@nospecialize(f), arguments...) = trace_here(f, recording(), arguments)
 
+"The same, of a function that is run once, where it is traced."
+trace_once(@nospecialize(f), arguments...) =
+    trace_here(f, recording(), arguments, flatten; kept = false)
+
 "A function of a loop's state or a side of a branch."
 trace_body(@nospecialize(f), arguments...) =
     trace_here(f, open_recording(), arguments, flatten_state)
 
 # Here and in the transforms nothing is compiled for each function, which has a type of its own, nor
 # for each type of its arguments.
-function trace_here(@nospecialize(f), outer, @nospecialize(arguments), flattened = flatten)
+function trace_here(@nospecialize(f), outer, @nospecialize(arguments), flattened = flatten;
+    kept = true)
     leaves, structure = flatten(arguments)
     inputs = Var[Var(leaf_type(x)) for x in leaves]
-    r = OpenTrace(outer)
+    r = OpenTrace(outer, kept ? random_state() : outer === nothing ? nothing : outer.random)
+    drawn_from = kept ? generators(f, arguments) : Pair[]
     held = Ref{Any}(f)
     outputs, result = record(r) do _
         given = Any[traced_leaf(kind, v) for (kind, v) in zip(leaf_kinds(structure), inputs)]
         run_traced(held[], assembled(structure, given), flattened)
     end
+    check_random(r, user_line())
+    check_generators(drawn_from)
     p = Program(program_name(f), vcat(r.inputs, inputs), r.builder.equations, outputs)
     TracedFunction(merge_pieces(reroll_loops(dce(p))), r.captured,
         argument_names(f, length(arguments)), structure, result)

@@ -20,7 +20,7 @@ for these is not looked at.
     (0.0, 2.0)
 """
 function jvp(@nospecialize(f), x::Tuple, ẋ::Tuple)
-    t = trace(f, x...)
+    t = trace_once(f, x...)
     leaves, tangents = flatten(x)[1], tangent_leaves(x, ẋ)
     p = jvp(t.program, active_inputs(t))
     results = run_program(p, vcat(t.captured, leaves, tangents))
@@ -64,7 +64,7 @@ function vjp(@nospecialize(f), x...)
 end
 
 function linearized_function(@nospecialize(f), x)
-    t = trace(f, x...)
+    t = trace_once(f, x...)
     halves = linearized(t.program, active_inputs(t); compact = true)
     results = run_program(halves.known, vcat(t.captured, flatten(x)[1]))
     m = length(t.program.outputs)

@@ -65,7 +65,8 @@ function flatten!(leaves, x::AbstractDict)
     keys_in_order = Tuple(sort!(collect(keys(x)); by = repr))
     Container(DictionaryKeys(keys_in_order), map(k -> flatten!(leaves, x[k]), keys_in_order))
 end
-flatten!(leaves, x::Union{Integer,Function,Type,Symbol,AbstractString,Nothing}) = StaticValue(x)
+flatten!(leaves, x::Union{Integer,Function,Type,Symbol,AbstractString,Nothing,AbstractRNG}) =
+    StaticValue(x)
 function flatten!(leaves, x::T) where {T}
     isstructtype(T) && fieldcount(T) > 0 && any(k -> hasleaves(getfield(x, k)), 1:fieldcount(T)) ||
         return StaticValue(x)
