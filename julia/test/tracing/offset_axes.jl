@@ -1,5 +1,5 @@
-# Arrays whose indices do not count from 1: packages such as OffsetArrays have them. The type here has
-# the methods that Julia's manual asks of such packages, and OffsetArrays has.
+# Arrays whose indices do not count from 1, as OffsetArrays has them. The type here has the methods
+# that Julia's manual asks of such packages.
 
 include("../support/tracing.jl")
 
