@@ -6,8 +6,8 @@ module Testing
 
 using Random: AbstractRNG, MersenneTwister, randn
 using ..JaxprAD: ArrayLeaf, ArrayLike, Container, DictionaryKeys, NotDifferentiable, NumberLeaf,
-    StaticValue, Structure, argument_names, assembled, flatten, flatten_state, isdifferentiable, jit, jvp,
-    leaf_type, program_name, real_dtype, trace, vjp
+    StaticValue, Structure, argument_names, assembled, flatten, flatten_state,
+    isdifferentiable, jit, jvp, leaf_type, program_name, real_dtype, trace, vjp
 
 include("differences.jl")
 include("report.jl")

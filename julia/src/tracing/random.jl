@@ -10,8 +10,8 @@ generator_state(r::AbstractRNG) = (c = copy(r); (c.s0, c.s1, c.s2, c.s3))
 
 const DRAWN = "random numbers are drawn while a function is traced: they would be the same "
 const INSTEAD =
-    ". Make them an argument, drawn before the call; or, where they are to be the same, draw them " *
-    "from a generator with a seed that the function makes: `rand(MersenneTwister(1), 3)`"
+    ". Make them an argument, drawn before the call; or, where they are to be the same, draw " *
+    "them from a generator with a seed that the function makes: `rand(MersenneTwister(1), 3)`"
 refuse_random(where_, line) = throw(TracingFailed(string(DRAWN, where_, INSTEAD), line, nothing))
 
 "Refuses an equation of a trace that is kept, where random numbers were drawn before it."

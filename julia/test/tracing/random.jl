@@ -10,8 +10,8 @@ refused(f, arguments...) = message_of(JaxprAD.TracingFailed, () -> f(arguments..
 
 @testset "what would be the same at each call is refused: $k" for (k, f) in enumerate([
     noisy, x -> x .* rand(), x -> rand() < 0.5 ? x : 2x, x -> shuffle(x), x -> x .* rand.(),
-    x -> x[rand(1:3)] + 1, x -> gradient(v -> sum(noisy(v)), x), x -> (r = rand(); x), x -> x .* randn.(),
-    x -> (rand(2000); x)])
+    x -> x[rand(1:3)] + 1, x -> gradient(v -> sum(noisy(v)), x), x -> (r = rand(); x),
+    x -> x .* randn.(), x -> (rand(2000); x)])
     for way in (trace, (f, x) -> jit(f)(x), (f, x) -> trace(x -> gradient(sum ∘ f, x), x))
         message = refused(way, f, x)
         @test occursin("at each call", message) || occursin("of a broadcast", message)
