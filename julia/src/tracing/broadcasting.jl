@@ -21,7 +21,12 @@ Broadcast.materialize!(::TracedStyle, x, bc::Broadcast.Broadcasted) = copyto!(x,
 Base.copyto!(x::AbstractArray, bc::Broadcast.Broadcasted{TracedStyle}) =
     assign!(x, broadcast_traced(bc, map(length, axes(x))))
 
-broadcast_traced(bc, n::Dims) = array_of_lanes(lanes(bc, n), n)
+function broadcast_traced(bc, n::Dims)
+    before = watch_random()
+    y = lanes(bc, n)
+    end_watch(before)
+    array_of_lanes(y, n)
+end
 
 "What an argument of a broadcast over arrays of size `n` is in each of its elements."
 lanes(bc::Broadcast.Broadcasted, n) = call_lanes(bc.f, map(a -> lanes(a, n), bc.args))
@@ -32,7 +37,7 @@ lanes(x::AbstractArray{<:Any,0}, n) = x[]
 lanes(x::Tuple, n) = lanes(traced(collect(x)), n)
 lanes(x::Ref, n) = x[]
 lanes(x, n) = x
-call_lanes(f, x) = without_random(() -> f === ifelse ? select(x...) : f(x...))
+call_lanes(f, x) = f === ifelse ? select(x...) : f(x...)
 
 function lanes_of(x::AbstractArray, n::Dims)
     x isa TracedArray && is_filled(x) && return traced_number(x.memory.value)
