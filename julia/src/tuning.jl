@@ -242,6 +242,10 @@ Elements of the copy that a convolution by tiles makes of a part of the image: a
 never more than the second."""
 const IMAGE_COPY, LARGEST_IMAGE_COPY = 1 << 17, 1 << 19
 """
+Terms of each element of a convolution from which on tiles pay though the result has to be
+rearranged after them. Chosen."""
+const LEAST_MET = 4
+"""
 Elements of the matrix that a convolution by BLAS makes of a part of the image: about so many, as
 with tiles."""
 const IMAGE_MATRIX = 1 << 17

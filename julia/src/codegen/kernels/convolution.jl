@@ -33,8 +33,10 @@ function emit_step!(::Convolution, s::Frame, e)
     planned =
         A === dtype(v) === dtype(x) && !any(==(0), sizes(v)) && !any(==(0), sizes(w)) ?
         planned_products(s, e, A) : nothing
-    planned === nothing || return with_weights(s, w, planned.w) do weights
-        convolve!(planned.plan, s, memory!(s, v), from, weights, planned.layout)
+    planned === nothing || return with_weights(s, w, planned.equation.inputs[2]) do weights
+        with_result(s, e, planned.equation) do m
+            convolve!(planned.plan, s, m, from, weights, planned.layout)
+        end
     end
     l, weights = conv_layout(e), memory_of(s, w).pointer
     in_accumulators!(s, v, A) do m
@@ -50,14 +52,19 @@ along_features(l) = isempty(l.space) || (l.made[3] == 1 && l.made[1] > 1)
 # ---- as products of matrices
 
 """
-How to make products of it, and of which layout: the equation's, or one with the weights rearranged;
-nothing where no way suits."""
+How to make products of it, and of which equation: itself, or one with the weights rearranged, or
+with the result so, too; nothing where no way suits."""
 function planned_products(s::Frame, e, T)
     tiles(l, T) = tile_plan(l, T, register_bytes(s.generator.target))
-    for plan_for in (tiles, image_plan), f in (e, with_made_together(s, e))
+    # Tiles of a rearranged result are faster than an image, which has each element of x many times.
+    for (plan_for, prepare) in ((tiles, identity), (tiles, f -> with_made_together(s, f)),
+        (tiles, f -> with_made_together(s, with_result_together(f))), (image_plan, identity),
+        (image_plan, f -> with_made_together(s, f)))
+        f = prepare(e)
+        f === nothing && continue
         l = conv_layout(f)
         plan = isempty(l.space) ? nothing : plan_for(l, T)
-        plan === nothing || return (plan = plan, layout = l, w = f.inputs[2])
+        plan === nothing || return (plan = plan, layout = l, equation = f)
     end
     nothing
 end
@@ -69,8 +76,35 @@ function with_made_together(s::Frame, e)
     moved = virtual!(s, :transpose, e.inputs[2];
         perm = by_features ? vcat(space, taken, made) : vcat(taken, space, made))
     spec = by_features ? vcat(n + 1, n, 0:n-1) : vcat(n + 1, 0, 1:n)
-    with(e; inputs = Atom[e.inputs[1], moved],
-        attrs = Attributes(k => k === :rhs_spec ? spec : value for (k, value) in e.attrs))
+    with(e; inputs = Atom[e.inputs[1], moved], attrs = replaced(e.attrs, :rhs_spec, spec))
+end
+with_made_together(s::Frame, ::Nothing) = nothing
+
+"""
+The equation with the output features' neighbours together in another result, or nothing where
+rearranging that would take longer than what is gained."""
+function with_result_together(e)
+    l, v, out = conv_layout(e), e.outputs[1], e[:out_spec]
+    met = l.features[1] * prod(Int[a.window for a in l.space])
+    met >= LEAST_MET || return nothing
+    n, by_features = length(out) - 2, inner_of(l) === Routines.FeaturesInner
+    perm = by_features ? vcat(out[1], out[3:end], out[2]) : vcat(out[3:end], out[1], out[2])
+    spec = by_features ? vcat(0, n + 1, 1:n) : vcat(n, n + 1, 0:n-1)
+    together = Var(TensorType(dtype(v), shape(v)[perm.+1]))
+    with(e; outputs = Var[together], attrs = replaced(e.attrs, :out_spec, spec))
+end
+replaced(attrs, name, value) = Attributes(k => k === name ? value : x for (k, x) in attrs)
+
+"`f(memory)` writes code that makes the result of `planned`, which is that of `e` or rearranged."
+function with_result(f, s::Frame, e, planned)
+    v, made = e.outputs[1], planned.outputs[1]
+    made === v && return f(memory!(s, v))
+    perm = planned[:out_spec][sortperm(e[:out_spec])]
+    with_memory(s, aval(made)) do m
+        f(m)
+        s.storages[made] = m
+        copy_elements!(s, memory!(s, v), virtual!(s, :transpose, made; perm = perm))
+    end
 end
 
 "`f(pointer)` writes code that reads weights where they are, or rearranged in the workspace."
