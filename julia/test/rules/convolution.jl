@@ -80,3 +80,35 @@ check_value(convolution("i8[1,1,2]", "i8[1,1,2]", "i32[1,1,1]", 1; dtype = "i32"
 @test refuses(convolution("f64[1,2,4]", "f64[3,1,2]", "f64[1,3,3]", 1; feature_groups = 2))
 @test refuses(convolution("f64[1,2,4]", "f64[2,2,2]", "f64[1,2,3]", 1; strides = [0]))
 @test refuses(convolution("f64[1,2,4]", "f64[2,2,2]", "f64[1,2,3]", 1; lhs_spec = [0, 0, 1]))
+
+# Any order of axes, so that output features lie together or not: with them the ways to compute it.
+"An array with axes batch, feature, space... as the Program has it, whose axes `spec` orders."
+in_program(x, spec) = permutedims(x, reverse(invperm(collect(spec) .+ 1)))
+function convolved(x, w, places, strides, low, dilation, groups)
+    taken, each = size(w, 2), size(w, 1) ÷ groups
+    y = zeros(eltype(x), size(x, 1), size(w, 1), places...)
+    for p in CartesianIndices(places), k in CartesianIndices(size(w)[3:end]), n in axes(x, 1),
+        o in axes(w, 1), c in 1:taken
+
+        i = (Tuple(p) .- 1) .* strides .+ (Tuple(k) .- 1) .* dilation .- low .+ 1
+        y[n, o, p] += at(x, n, c + taken * ((o - 1) ÷ each), i...) * w[o, c, k]
+    end
+    y
+end
+@testset "$T, orders $(specs)" for (T, dtype) in ((Float32, "f32"), (Float64, "f64")), trial in 1:8,
+    specs in (Tuple(randperm(r, 4) .- 1 for _ in 1:3),)
+
+    groups, strides, dilation, low = rand(r, 1:2), rand(r, 1:2, 2), rand(r, 1:2, 2), rand(r, 0:2, 2)
+    n, taken, each, window = rand(r, 1:9), rand(r, 1:5), rand(r, 1:9), rand(r, 1:3, 2)
+    space = rand(r, 5:9, 2)
+    places = Tuple((space .+ 2low .- (dilation .* (window .- 1) .+ 1)) .÷ strides .+ 1)
+    x, w = randn(r, T, n, taken * groups, space...), randn(r, T, each * groups, taken, window...)
+    y = convolved(x, w, places, strides, low, dilation, groups)
+    arrays = map(in_program, (x, w, y), specs)
+    types = ["$dtype[$(join(reverse(size(a)), ","))]" for a in arrays]
+    check(
+        convolution(types..., 2; strides = strides, low = low, high = low, rhs_dilation = dilation,
+            lhs_spec = specs[1], rhs_spec = specs[2], out_spec = specs[3], feature_groups = groups,
+            dtype = dtype),
+        arrays[1], arrays[2]; reference = (x, w) -> (arrays[3],), name = "$types by $specs")
+end
