@@ -83,6 +83,10 @@ def _filtered(x, w):
     return jax.nn.relu(lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layout))
 
 
+def _features_first(x, w):
+    return jnp.sum(lax.conv(x, w, (1, 1), "SAME") ** 2)
+
+
 def _smoothed(x):
     """An exponential average, by a loop."""
     return lax.scan(lambda m, row: (0.9 * m + 0.1 * row, m.sum()), jnp.zeros_like(x[0]), x)[1]
@@ -103,6 +107,12 @@ _PROGRAMS: tuple[tuple[str, str, Callable, Shapes], ...] = (
     ("many-products", "1000 products 4×4×4", jnp.matmul, ((1000, 4, 4), (1000, 4, 4))),
     ("classifier", "linear classifier's gradient", jax.grad(_softmax_loss, 1), ((128, 784), (784, 10))),
     ("convolution", "convolution 8×32×32×16 by 3×3", _filtered, ((8, 32, 32, 16), (3, 3, 16, 16))),
+    (
+        "features-first",
+        "convolution's gradient, 4×8×32×32 by 3×3, NCHW",
+        jax.grad(_features_first, (0, 1)),
+        ((4, 8, 32, 32), (8, 8, 3, 3)),
+    ),
     ("pooling", "pooling of 8×32×32×16", _pooled, ((8, 32, 32, 16),)),
     ("fourier", "64 Fourier transforms of 1000", _spectrum, ((64, 1000),)),
     ("short-fourier", "Fourier transform of 256", _spectrum, ((256,),)),
