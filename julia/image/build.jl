@@ -7,6 +7,8 @@ Base.reinit_stdio()
 @eval Sys BINDIR = ccall(:jl_get_julia_bindir, Any, ())::String
 Base.init_depot_path()
 Base.init_load_path()
+# Julia initialises no module of the base image here, and without generators nothing can be traced.
+Base.require(Base.PkgId(Base.UUID("9a3f8284-a2c9-5f02-9a11-845980a1fd5c"), "Random")).__init__()
 pushfirst!(LOAD_PATH, ARGS[1])
 using JaxprAD
 JaxprAD.run_workload(JaxprAD.WORKLOAD, JaxprAD.MODELS)

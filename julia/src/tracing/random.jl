@@ -46,5 +46,5 @@ check_generators(found) = foreach(found) do (r, before)
     same_fields(r, before) || refuse_random()
 end
 same_fields(x, y) =
-    x === y || typeof(x) === typeof(y) && (x isa AbstractArray ? isequal(x, y) :
+    x === y || typeof(x) === typeof(y) && (x isa Union{AbstractArray,Number} ? isequal(x, y) :
      nfields(x) > 0 && all(k -> same_fields(getfield(x, k), getfield(y, k)), 1:nfields(x)))

@@ -73,7 +73,7 @@ end
     x -> (y = matrix(copy(x)); z = y'; y[1, 2] = x[1]^2; z .+ 1),
     x -> (y = matrix(copy(x)); z = LinearAlgebra.transpose(y); z .*= x[1]; z[1, :] .= 0; y),
     x -> (y = matrix(copy(x)); y''[2, 3] = x[1]; vec(y')),
-    x -> (A = x[1:4] * x[1:4]'; mul!(A', A * A, A); A)])
+    x -> (A = x[1:4] * x[1:4]'; mul!(A', A * A, copy(A)); A)])
     @test agrees(f, x)
 end
 
