@@ -67,27 +67,29 @@ class Bridged:
     What belongs to this class is in slots: `__dict__` holds the function's attributes, whatever their names.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_compiled", "_f", "_settings", "_traces")
+    __slots__ = ("__dict__", "__weakref__", "_compiled", "_f", "_is_whole", "_settings", "_traces")
     __wrapped__: Callable
 
     def __init__(self, f: Callable, settings: Settings):
         self._f = f
         self._settings = settings
         self._traces: dict[Any, _Traced] = {}
-        # What runs it where nothing is traced, as long as each trace is one Program.
+        # Whether each trace so far is one Program, and what then runs it where nothing is traced.
+        self._is_whole = not settings.static
         self._compiled: Callable | None = None
-        if not settings.static:
-            self._compiled = eager.compiled(self._call, program_name(f))
         functools.update_wrapper(self, f, updated=("__dict__",) if isinstance(f, types.FunctionType) else ())
 
     def __call__(self, *args, **kwargs):
         julia.check_process()  # what is compiled already would wait for threads that a fork does not copy
-        if self._compiled is None or not eager.are_arrays(jax.tree.leaves((args, kwargs))):
+        if not (self._is_whole and eager.are_arrays(jax.tree.leaves((args, kwargs)))):
             return self._call(*args, **kwargs)
         if not self._traces:
             self._trace(args, kwargs)
-        run = self._call if self._compiled is None else self._compiled
-        return run(*args, **kwargs)
+        if not self._is_whole:
+            return self._call(*args, **kwargs)
+        if self._compiled is None:
+            self._compiled = eager.jitted(self._call, program_name(self._f))
+        return self._compiled(*args, **kwargs)
 
     def _call(self, *args, **kwargs):
         """The same under JAX's transformations, or piece by piece where nothing is traced."""
@@ -124,7 +126,7 @@ class Bridged:
                 raise missing
             traced = self._traced(args, kwargs, fixed)
             if not traced.is_small_and_whole:
-                self._compiled = None
+                self._is_whole = False
             if not jaxprs.any_tracer(traced.constants):  # those of an outer trace must not outlive it
                 # Of threads that come here together each traces, since one that waits for another could wait
                 # for ever; all go on with what the first has made.

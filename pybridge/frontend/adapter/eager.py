@@ -20,7 +20,7 @@ def are_arrays(leaves: Sequence[Any]) -> bool:
     return all(type(x) is kind for x in leaves) and not _is_watched()
 
 
-def compiled(f: Callable, name: str) -> Callable:
+def jitted(f: Callable, name: str) -> Callable:
     """The function by `jax.jit`, under a name in profiles."""
 
     def run(*args, **kwargs):
