@@ -8,7 +8,7 @@ set of primitives. A forward rule per primitive (`jvp`), a split into known and 
 """
 module JaxprAD
 
-using InteractiveUtils: code_llvm
+using InteractiveUtils: InteractiveUtils, code_llvm
 using LinearAlgebra
 using Libdl
 using Random: Random, AbstractRNG, MersenneTwister

@@ -13,9 +13,13 @@ function calls(f, types)
     filter(line -> occursin(r"\b(call|invoke)\b", line) && !occursin(PAUSE, line),
         split(code, '\n'))
 end
+const CALLEE =
+    r"\b(?:call|invoke)\b.*?(?:@\"?([^\"(]+)\"?\(|%(?:[\w.]+|\"[^\"]+\")\(|inttoptr|( asm ))"
 function callee(line)
+    of_c = match(JaxprAD.OF_C, line)        # by its address where there is only that
+    of_c === nothing || return of_c[1] in JaxprAD.C_FUNCTIONS ? "pointer" : String(of_c[1])
     # The callee stands before its arguments: a name, or a value that is called.
-    found = match(r"\b(?:call|invoke)\b.*?(?:@\"?([^\"(]+)\"?\(|%[\w.]+\(|inttoptr|( asm ))", line)
+    found = match(CALLEE, line)
     found === nothing && error("a call that this test does not understand: $line")
     # asm: the thread's own memory, where Julia's heap begins
     found[1] !== nothing ? String(found[1]) : found[2] !== nothing ? "asm" : "pointer"
@@ -24,9 +28,13 @@ end
 # Julia checks the address of each C function called through a pointer, and throws if it is null,
 # which none of ours is.
 through_pointer(p::Ptr{Cvoid}) = ccall(p, Cvoid, ())
-thrown(line) =
-    (m = match(r"@i?jl_throw\((.*)\)", line);
-    m === nothing ? nothing : match(r"inttoptr \(i64 (\d+)", m[1])[1])
+# Which error is thrown: by its address, or since Julia 1.11 by the name of what holds it.
+function thrown(line)
+    m = match(r"@i?jl_throw\((.*)\)", line)
+    m === nothing && return nothing
+    error = match(r"inttoptr \(i64 (\d+)|%(jl_[a-z_]+)", m[1])
+    error === nothing ? "another" : something(error.captures...)
+end
 const NULL_CHECK = only(filter(!isnothing, map(thrown, calls(through_pointer, Tuple{Ptr{Cvoid}}))))
 
 ours(name) = occursin(r"^j_|^julia_", name)

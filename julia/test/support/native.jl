@@ -90,7 +90,9 @@ end
 # Each kernel's function has a type of its own: nothing here is compiled anew for it.
 function holds_no_call(kernel::JaxprAD.Kernel)
     found, seen = String[], Set{Any}()
-    for name in defined_names(kernel.source), m in methods(getfield(JaxprAD.Kernels, name))
+    for name in defined_names(kernel.source),
+        m in methods(something(JaxprAD.constant_value(GlobalRef(JaxprAD.Kernels, name))))
+
         heap_uses!(found, seen, m.sig)
     end
     isempty(found)

@@ -30,8 +30,7 @@ known(c::InferredCode, x::Core.SlotNumber) = argument(c, x.id)
 known(c::InferredCode, x::Compiler.Argument) = argument(c, x.n)
 known(c::InferredCode, x::Expr) = Any
 known(c::InferredCode, x::GlobalRef) =
-    isdefined(x.mod, x.name) && isconst(x.mod, x.name) ? Compiler.Const(getfield(x.mod, x.name)) :
-    Any
+    (y = constant_value(x); y === nothing ? Any : Compiler.Const(something(y)))
 argument(c::InferredCode, k) = k <= length(c.arguments) ? c.arguments[k] : Any
 
 type_of(c::InferredCode, x) = Compiler.widenconst(known(c, x))
@@ -74,7 +73,7 @@ uses!(found, x::CONTROL) =
 "Whether statement k does nothing that may need Julia's runtime, calls of functions aside."
 is_plain(c::InferredCode, k, x) = isbits(x)
 is_plain(c::InferredCode, k, x::Union{CONTROL,Core.SSAValue,Core.SlotNumber,Core.QuoteNode}) = true
-is_plain(c::InferredCode, k, x::GlobalRef) = isconst(x.mod, x.name)
+is_plain(c::InferredCode, k, x::GlobalRef) = constant_value(x) !== nothing
 is_plain(c::InferredCode, k, x::Union{Core.PhiNode,Core.PiNode}) =
     isbitsvalue(c, Core.SSAValue(k))
 function is_plain(c::InferredCode, k, x::Expr)

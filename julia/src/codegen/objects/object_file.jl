@@ -221,7 +221,7 @@ texts_in(x) = ()
 texts_in(x::String) = (x,)
 texts_in(x::QuoteNode) = texts_in(x.value)
 texts_in(x::GlobalRef) =
-    isdefined(x.mod, x.name) && isconst(x.mod, x.name) ? texts_in(getfield(x.mod, x.name)) : ()
+    (y = constant_value(x); y === nothing ? () : texts_in(something(y)))
 texts_in(x::Expr) = String[text for a in x.args for text in texts_in(a)]
 
 # As Julia lays them out: of an array the pointer to its data comes first, of a text its
