@@ -149,7 +149,7 @@ def _julia(found: Discovery) -> Iterator[Row]:
     yield from _image(chosen)
     newer = "" if recent else "with Julia 1.10 or newer: "
     yield _in_julia("PythonCall", chosen.pythoncall, f"{newer}pybridge setup, or Pkg.add in Julia")
-    yield _in_julia("Enzyme.jl", chosen.enzyme, f"{newer}julia -e 'import Pkg; Pkg.add(\"Enzyme\")'")
+    yield _in_julia("Enzyme.jl", chosen.enzyme, f"{newer}pybridge setup --enzyme")
 
 
 def _in_julia(name: str, version: str | None, remedy: str) -> Row:

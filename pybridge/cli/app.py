@@ -95,6 +95,9 @@ def setup(
     image: Annotated[
         bool, typer.Option(help="Compile JaxprAD into an old Julia's system image: minutes, once.")
     ] = True,
+    enzyme: Annotated[
+        bool, typer.Option("--enzyme", help='Install Enzyme.jl as well, for engine="enzyme".')
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Get a Julia if there is none, and prepare it."""
@@ -103,7 +106,7 @@ def setup(
         from ..runtime.kernel_files import prepare
 
         with installing.rich_progress() as progress:
-            outcome = installing.setup(yes, progress, compiled=image)
+            outcome = installing.setup(yes, progress, compiled=image, enzyme=enzyme)
             if image:
                 progress("compiling what kernels share", None)
                 prepare()

@@ -31,7 +31,7 @@ def _unavailable() -> PyBridgeError | None:
         )
     if running.enzyme is None:
         return EngineUnavailable(
-            "Enzyme.jl is not in Julia's environment: `julia -e 'import Pkg; Pkg.add(\"Enzyme\")'`"
+            "Enzyme.jl is not in Julia's environment: `pybridge setup --enzyme`"
         )
     return None
 

@@ -1,26 +1,23 @@
 """`pybridge setup`: get a Julia if there is none, and prepare it, with a progress display.
 
-juliapkg is asked first, because it brings a current Julia with PythonCall and Enzyme.jl; where the
-network does not allow that, Debian's own package is installed, as root and with consent.
+juliapkg is asked first, because it brings a current Julia with PythonCall; where the network does not
+allow that, Debian's own package is installed, as root and with consent. Enzyme.jl is installed if asked for.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import os
 import subprocess
 import sys
-import threading
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import JuliaNotFound, JuliaUnusable, PyBridgeError
-from . import debian, image, source
+from . import debian, image, package_manager, source
 from .discovery import find
 from .probe import Installation
 
@@ -28,8 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _LOG = logging.getLogger("pybridge.setup")
-_NETWORK_PATIENCE = 5.0  # seconds to see whether Julia's servers answer at all
-_SILENCE = 600.0  # seconds without a word after which an installation is given up
 
 
 _START = """
@@ -53,13 +48,17 @@ class Outcome:
 
 
 def setup(
-    consent: bool = False, progress: debian.Progress | None = None, *, compiled: bool = True
+    consent: bool = False,
+    progress: debian.Progress | None = None,
+    *,
+    compiled: bool = True,
+    enzyme: bool = False,
 ) -> Outcome:
     """Make sure that there is a Julia that works, and precompile JaxprAD for it.
 
     `consent` allows a system-wide installation by the package manager. `compiled`: for a Julia that
-    keeps no native code, also a system image, which takes minutes. Raises JuliaNotFound or
-    JuliaUnusable saying what to do where no way is open.
+    keeps no native code, also a system image, which takes minutes. `enzyme`: Enzyme.jl, too. Raises
+    JuliaNotFound or JuliaUnusable saying what to do where no way is open.
     """
     report = progress or _log
     report("looking for Julia", None)
@@ -72,6 +71,8 @@ def setup(
         how = _install(consent, report)
         after = find()
         outcome = Outcome(after.require(), True, how)
+    if enzyme:
+        package_manager.install_enzyme(outcome.julia, report)
     report("precompiling JaxprAD", None)
     precompile()
     if compiled and image.wanted(outcome.julia, source.jaxprad()):
@@ -114,7 +115,7 @@ def start_elsewhere(patience: float = 900.0) -> tuple[str, str]:
 def _install(consent: bool, report: debian.Progress) -> str:
     refusals = []
     for name, way in (
-        ("juliapkg", lambda: _by_juliapkg(report)),
+        ("juliapkg", lambda: package_manager.install_julia(report)),
         ("Debian", lambda: debian.install(consent, report)),
     ):
         try:
@@ -123,49 +124,6 @@ def _install(consent: bool, report: debian.Progress) -> str:
         except PyBridgeError as refusal:
             refusals.append(f"{name}: {refusal}")
     raise JuliaNotFound("no way to get a Julia is open here.\n" + "\n".join(f"- {line}" for line in refusals))
-
-
-def _by_juliapkg(report: debian.Progress) -> None:
-    if importlib.util.find_spec("juliapkg") is None:
-        raise JuliaUnusable("juliapkg is not installed; `pip install juliapkg`")
-    report("asking whether Julia's servers can be reached", None)
-    _require_network()
-    report("juliapkg installs Julia and its packages", None)
-    command = [sys.executable, "-u", "-c", "import juliapkg; juliapkg.resolve()"]
-    with debian.talking(command) as process:
-        said: list[str] = []
-        for line in _until_silent(process):
-            said.append(line.replace("[juliapkg]", "").strip())
-            report(f"juliapkg: {said[-1][:100]}", None)
-    if process.returncode:
-        raise JuliaUnusable(f"juliapkg failed: {' '.join(said[-3:])[-400:]}")
-
-
-def _require_network() -> None:
-    from juliapkg import install_julia
-
-    address = getattr(install_julia, "_julia_versions_url", None)
-    if address is None:  # a juliapkg that keeps it elsewhere: let it find out by itself
-        return
-    try:
-        urllib.request.urlopen(address, timeout=_NETWORK_PATIENCE).close()
-    except OSError as reason:
-        raise JuliaUnusable(f"the network does not reach Julia's servers ({reason})") from reason
-
-
-def _until_silent(process: subprocess.Popen[str]) -> Iterator[str]:
-    """The process's lines; it is killed when none has come for a long time."""
-    assert process.stdout is not None
-    while True:
-        timer = threading.Timer(_SILENCE, process.kill)
-        timer.start()
-        try:
-            line = process.stdout.readline()
-        finally:
-            timer.cancel()
-        if not line:
-            return
-        yield line
 
 
 @contextlib.contextmanager
