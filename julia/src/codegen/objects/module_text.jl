@@ -55,7 +55,7 @@ function with_addresses(text)
     code = filter(line -> !occursin(ALIAS, line) && !occursin(PRIVATE, line), lines)
     used = used_names(join(code, '\n'))
     data = filter(line -> occursin(PRIVATE, line) && first_name(line) in used, lines)
-    replace(join(vcat(data, code), '\n'), LLVM_NAME => name -> get(addresses, name, name))
+    replace(join(vcat(code, data), '\n'), LLVM_NAME => name -> get(addresses, name, name))
 end
 const ALIAS = r"^(@(?:\"[^\"]+\"|[-\w$.!#]+)) = private alias \S+, (inttoptr \(i64 \d+ to [^)]+\))"
 const PRIVATE = r"^@.* = private unnamed_addr constant "

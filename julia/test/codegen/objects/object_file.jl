@@ -92,3 +92,27 @@ end
     @test_throws JaxprAD.KernelRefused JaxprAD.write_object_file(tempname(FOLDER), Any[allocates],
         ["gives_array"], table)
 end
+
+@testset "addresses in place of the names that Julia 1.12 has for them" begin
+    text = """
+    source_filename = "f"
+    @"+Core.Float64#1.jit" = private alias i64, inttoptr (i64 4242 to ptr)
+    @"jl_array#2" = private unnamed_addr constant ptr @"+Core.Float64#1.jit"
+    @unused = private unnamed_addr constant i64 7
+    define ptr @julia_f_1() {
+    top:
+        #dbg_value(i64 1, !1, !DIExpression(), !2)
+      %a = load ptr, ptr @"jl_array#2"
+      ret ptr %a
+    }"""
+    lines = split(JaxprAD.with_addresses(text), '\n')
+    @test lines == split(
+        """
+        source_filename = "f"
+        define ptr @julia_f_1() {
+        top:
+          %a = load ptr, ptr @"jl_array#2"
+          ret ptr %a
+        }
+        @"jl_array#2" = private unnamed_addr constant ptr inttoptr (i64 4242 to ptr)""", '\n')
+end
