@@ -36,12 +36,25 @@ load(name::String, folder::String)::String =
         folder in LOAD_PATH || push!(LOAD_PATH, folder)
         package = Base.identify_package(name)
         package === nothing && error("no package $name in $folder")
-        Base.require(package)
+        without_display(() -> Base.require(package))
         loaded = Base.root_module(package)
         SERVE[] = loaded.serve
         string("ok\n", Base.invokelatest(loaded.cancel_address)::UInt64, "\n",
             something(Base.pathof(loaded), folder))
     end
+
+# Julia 1.12 shows on stderr what it precompiles, even where nobody looks. pybridge says it itself.
+function without_display(work)
+    isdefined(Base, :disable_parallel_precompile) || return work()
+    before = Base.disable_parallel_precompile
+    set(x) = Core.eval(Base, :(disable_parallel_precompile = $x))
+    set(true)
+    try
+        work()
+    finally
+        set(before)
+    end
+end
 
 serve(message::String)::String = answer(() -> Base.invokelatest(SERVE[], message)::String)
 

@@ -119,3 +119,11 @@ def test_a_strange_path_to_the_package(start: str, python: Python, tmp_path: Pat
     package = tmp_path / 'a "strange" $name, with spaces' / "Echo"
     shutil.copytree(ECHO, package)
     assert python.with_(PYBRIDGE_JAXPRAD=str(package)).run(start).fine() == f"{package}\n"
+
+
+def test_precompilation_is_told_by_pybridge_alone(python: Python, tmp_path: Path) -> None:
+    """Julia 1.12 would show it on stderr, too."""
+    alone = python.with_(JULIA_DEPOT_PATH=f"{tmp_path}:", PYBRIDGE_PROGRESS="off")
+    said = alone.run("from pybridge.runtime.julia import start; start()")
+    said.fine()
+    assert said.err == "" and list(tmp_path.glob("compiled/*/Echo*"))

@@ -56,17 +56,37 @@ def test_julia_is_one_that_juliacall_takes(required):
     assert "PythonCall" in required["packages"]
 
 
+EMPTY_REGISTRY = """
+name = "Empty"
+uuid = "00000000-0000-0000-0000-000000000001"
+repo = ""
+[packages]
+"""
+
+
 def test_a_project_gets_jaxprad_without_a_network(required, tmp_path):
-    """juliapkg's own call; JaxprAD needs Julia's standard library alone."""
+    """juliapkg's own call; JaxprAD needs Julia's standard library alone.
+
+    Of registries there is an empty one: where there is none, Julia 1.12 looks for one in the network.
+    """
     found = julia.find().require()
     if found.release < (1, 10):
         pytest.skip(f"juliapkg takes Julia 1.10.3 or newer, and this is {found.version}")
+    registry = tmp_path / "depot" / "registries" / "Empty" / "Registry.toml"
+    registry.parent.mkdir(parents=True)
+    registry.write_text(EMPTY_REGISTRY, encoding="utf-8")
+    depots = f"{tmp_path / 'depot'}:{os.environ.get('JULIA_DEPOT_PATH', '')}"
     package = required["packages"]["JaxprAD"]
     spec = f'Pkg.PackageSpec(name="JaxprAD", uuid="{package["uuid"]}", path=raw"{package["path"]}")'
     code = f'import Pkg; Pkg.develop([{spec}]); print(Base.find_package("JaxprAD"))'
     done = subprocess.run(
-        [found.executable, "--startup-file=no", f"--project={tmp_path}", "-e", code],
-        env={**os.environ, "JULIA_PKG_SERVER": "", "JULIA_PKG_PRECOMPILE_AUTO": "0"},
+        [found.executable, "--startup-file=no", f"--project={tmp_path / 'project'}", "-e", code],
+        env={
+            **os.environ,
+            "JULIA_DEPOT_PATH": depots,
+            "JULIA_PKG_SERVER": "",
+            "JULIA_PKG_PRECOMPILE_AUTO": "0",
+        },
         capture_output=True,
         text=True,
         check=False,
