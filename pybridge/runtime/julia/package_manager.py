@@ -14,7 +14,6 @@ from . import juliacall_choice
 from .debian import Progress, talking
 from .probe import Installation
 
-
 ENZYME_UUID = "7da242da-08ed-463a-9acd-ee780be4f1d9"
 ENZYME_VERSION = "0.13"  # as in julia/Project.toml
 ENZYME_OLDEST = (1, 10)

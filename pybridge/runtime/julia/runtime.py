@@ -38,6 +38,7 @@ class _Live:
 
     how: Host
     julia: Installation
+    loading: str  # what a wait for the package says
     control: Control | None = None
     hosted: Hosted | None = None
     service: Service | None = None
@@ -78,7 +79,7 @@ class Runtime:
         assert live.control is not None
         answer = live.control.call(
             lambda: self._serve(live, message, memory),
-            lambda: doing if live.service else self._loading(),
+            lambda: doing if live.service else live.loading,
             users=users,
             quiet=quiet and live.service is not None,
         )
@@ -88,7 +89,7 @@ class Runtime:
         """Start Julia and load the package now, rather than at the first request."""
         live = self._started()
         assert live.control is not None
-        live.control.call(lambda: self._loaded(live), self._loading)
+        live.control.call(lambda: self._loaded(live), lambda: live.loading)
         return self.status()
 
     def status(self) -> Status:
@@ -96,9 +97,6 @@ class Runtime:
         if live is None or live.hosted is None or self._forked():
             return Status(False)
         return Status(True, live.how, live.julia, live.service.path if live.service else None)
-
-    def _loading(self) -> str:
-        return f"loading {self._package().name} into Julia, which compiles it when that is for the first time"
 
     def _loaded(self, live: _Live) -> tuple[Hosted, Service]:
         assert live.hosted is not None
@@ -150,9 +148,12 @@ class Runtime:
 
         found = self._search()
         julia = found.require()
-        live = _Live(found.host, julia)
-        embeddable = image.with_image(julia, self._package()) if live.how == "embedded" else julia
-        start = hosts.PREPARE[live.how](embeddable)
+        package, start_from, compiled = self._package(), julia, True
+        if found.host == "embedded" and image.wanted(julia, package):
+            start_from = image.with_image(julia, package)
+            compiled = start_from != julia
+        live = _Live(found.host, julia, _loading(package.name, compiled))
+        start = hosts.PREPARE[live.how](start_from)
 
         def begin() -> Hosted:
             live.hosted = start()
@@ -184,3 +185,11 @@ class Runtime:
 
     def _after_fork(self) -> None:
         self._starting = threading.RLock()  # a thread that is gone may have held the other
+
+
+def _loading(package: str, compiled: bool) -> str:
+    """What a wait for the package says. `compiled`: whether what Julia compiles now is kept."""
+    when = (
+        "when that is for the first time" if compiled else "in every process until `pybridge setup` has run"
+    )
+    return f"loading {package} into Julia, which compiles it {when}"

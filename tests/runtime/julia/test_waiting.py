@@ -88,7 +88,15 @@ def test_words_can_be_turned_off_and_need_a_stderr(talking: Python) -> None:
     assert closed.fine() == "ended by itself\n"
 
 
-def test_the_first_start_says_what_it_loads(talking: Python, tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("setting", "when"),
+    [
+        ("True", "in every process until `pybridge setup` has run"),
+        ("False", "when that is for the first time"),
+    ],
+)
+def test_the_first_start_says_what_it_loads(talking: Python, tmp_path, setting: str, when: str) -> None:
+    """An old Julia without a system image compiles the package in each process."""
     source = tmp_path / "Slow"
     (source / "src").mkdir(parents=True)
     (source / "Project.toml").write_text('name = "Slow"\nuuid = "7b4b9d3e-5c0f-4d51-9f6c-0d5a3b1f8a11"\n')
@@ -102,12 +110,13 @@ def test_the_first_start_says_what_it_loads(talking: Python, tmp_path) -> None:
     )
     ended = talking.with_(PYBRIDGE_JAXPRAD=str(source), JULIA_DEPOT_PATH=f"{tmp_path / 'depot'}:").run(
         f"""{IMPATIENT}
-    from pybridge.runtime.julia import request
+    from pybridge.runtime.julia import image, request
+    image.wanted = lambda julia, package: {setting}
     request("echo")
     """
     )
     ended.fine()
-    assert "pybridge: loading Slow into Julia" in ended.err
+    assert f"pybridge: loading Slow into Julia, which compiles it {when}\n" in ended.err
 
 
 def test_in_a_terminal_the_display_goes_when_the_wait_is_over(talking: Python) -> None:
