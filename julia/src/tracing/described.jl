@@ -81,7 +81,9 @@ function call_traceable(d, f, arguments...)
             "$(join(map(short_type, arguments), ", ")): traced numbers are Reals or, where " *
             "complex, Numbers, and traced arrays AbstractArrays of these: its signature has to " *
             "take them", "", nothing))
-    f(arguments...)
+    # Not inlined, which Julia 1.12 does with functions of one line: they would have no frame, and
+    # what they do no line.
+    Base.inferencebarrier(f)(arguments...)
 end
 short_type(x::TracedNumber) = "a $(plain_type(typeof(x)))"
 short_type(x::AbstractArray) = "an array of size $(size(x)) of $(plain_type(eltype(x)))"

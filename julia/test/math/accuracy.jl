@@ -30,7 +30,9 @@ end
         parts = [limit; -limit; T(0); T(-Inf); T(NaN); spread(rng, T, 2000, (0, limit / 2))]
         z = filter(z -> NM.extent(z) <= limit || isnan(real(z)),
             complex.(shuffle(rng, parts), shuffle(rng, parts)))
-        @test length(z) > 1900 && all(z -> isequal(g(z), NM.exp(z)), z)
+        # LLVM may fuse products with sums in one and not in the other: Julia 1.12 does.
+        same(a, b) = isequal(a, b) || abs(a - b) <= 2eps(T) * abs(b)
+        @test length(z) > 1900 && all(z -> same(g(z), NM.exp(z)), z)
         @test !isequal(g(complex(T(1), T(1e30))), NM.exp(complex(T(1), T(1e30))))
     end
     @test NM.near(NM.exp, Float32) === nothing
