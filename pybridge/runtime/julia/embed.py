@@ -36,16 +36,21 @@ def _start(julia: Installation) -> Hosted:
         options = [f"--threads={threads}", "--handle-signals=yes", "--startup-file=no"]
         library.initialise(julia.bindir, julia.image, [*options, *processor.options(julia)])
     sys.meta_path.insert(0, _NoSecondHost(julia))
-    return Hosted(library, signals.Guard.after_start(), library.finish)
+    guard = signals.Guard.after_start(one_thread=library.uint64("UInt64(Threads.nthreads())") == 1)
+    return Hosted(library, guard, library.finish)
 
 
 def refuse_second(wanted: Path) -> None:
-    """Two libjulias in one process share symbols and signals, and crash: refuse, naming both."""
+    """Refuse, naming both, where this process has a whole other Julia: the two share signals and libraries.
+
+    The private ones that libraries made by juliac bring have names of their own, and leave signals alone.
+    """
     for mapped in mapped_libjulias():
         if mapped != wanted.resolve():
             raise JuliaUnusable(
                 f"this process already has another Julia loaded, {mapped}; it cannot also load {wanted}. "
-                "Use one Julia for all: set PYBRIDGE_JULIA to the executable that belongs to the first"
+                "Use one of them in another process, or one Julia for all: set PYBRIDGE_JULIA to the "
+                "executable that belongs to the first"
             )
 
 

@@ -37,7 +37,7 @@ def prepare(julia: Installation) -> Callable[[], Hosted]:
         with stdio_blocking(), signals.pythons_kept():
             juliacall = importlib.import_module("juliacall")
         _require_handlers(juliacall)
-        library = LibJulia(Path(juliacall.CONFIG["libpath"]))
+        library = LibJulia(Path(juliacall.CONFIG["libpath"]), running=True)
         library.join()
         library.share_event_loop()
         return Hosted(library, signals.Guard.after_start(), _nothing)  # juliacall has an exit hook of its own
@@ -50,7 +50,7 @@ def prepare_to_attach(julia: Installation) -> Callable[[], Hosted]:
     juliacall = importlib.import_module("juliacall")
     embed.refuse_second(julia.libjulia)
     _require_handlers(juliacall)
-    library = LibJulia(Path(juliacall.CONFIG["libpath"]))
+    library = LibJulia(Path(juliacall.CONFIG["libpath"]), running=True)
     if not library.on_first_thread():
         raise JuliaUnusable(
             "juliacall started Julia on another thread than this one. The first use of pybridge must come "

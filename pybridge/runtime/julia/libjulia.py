@@ -9,10 +9,11 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import JuliaError, JuliaUnusable
+from . import isolation, loading
 
 # 1.5 to 1.8, 1.9 to 1.11, 1.12 and later
 _INITS = ("jl_init_with_image__threading", "jl_init_with_image", "jl_init_with_image_file")
@@ -34,32 +35,16 @@ _SIGNATURES: dict[str, tuple[list[type], type | None]] = {
 }
 
 
-def _keep_libgccs_unwinder() -> None:
-    """Make libgcc's `_Unwind_*` the ones that libraries loaded later find.
-
-    Old libjulias bring libunwind, which exports functions of the same names; C++ exceptions thrown with
-    those by a library loaded after Julia (matplotlib's, say) are not caught and end the process.
-    """
-    with suppress(OSError):  # no such library: a platform without the problem
-        ctypes.CDLL("libgcc_s.so.1", mode=ctypes.RTLD_GLOBAL)
-
-
-def _load_without_gil(path: Path) -> None:
-    """ctypes keeps the GIL while it loads a library: Ctrl-C would wait for LLVM to come from a slow disk."""
-    load = ctypes.CDLL(None).dlopen
-    load.argtypes, load.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
-    load(bytes(path), os.RTLD_NOW | os.RTLD_GLOBAL)  # if it fails, ctypes says why
-
-
 class LibJulia:
-    """One opened libjulia. `initialise` it, or `adopt` the calling thread if it already runs."""
+    """One opened libjulia. `initialise` it, or `adopt` the calling thread if it already runs.
 
-    def __init__(self, path: Path):
-        _keep_libgccs_unwinder()
+    running: something else than pybridge has opened and started it.
+    """
+
+    def __init__(self, path: Path, *, running: bool = False):
+        loading.keep_libgccs_unwinder()
         try:
-            _load_without_gil(path)
-            # global, because Julia code looks its own C functions up among the process's symbols
-            self._library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+            self._library = loading.opened(path, os.RTLD_GLOBAL) if running else isolation.apart(path)
         except OSError as reason:
             raise JuliaUnusable(f"{path} cannot be loaded into this process: {reason}") from reason
         self.path = path
@@ -76,6 +61,7 @@ class LibJulia:
         init = next((getattr(self._library, name) for name in _INITS if hasattr(self._library, name)), None)
         if init is None:
             raise JuliaUnusable(f"{self.path} has none of the start functions {', '.join(_INITS)}")
+        isolation.bind_image(image)
         self._parse(options)
         init.argtypes, init.restype = [ctypes.c_char_p, ctypes.c_char_p], None
         init(bytes(bindir), bytes(image))
@@ -90,7 +76,11 @@ class LibJulia:
         words = [b"julia", *(option.encode() for option in options)]
         count = ctypes.c_int(len(words))
         array = ctypes.cast((ctypes.c_char_p * (len(words) + 1))(*words, None), ctypes.c_void_p)
+        # getopt's place in the words is the process's: after another's parsing it would pass over these.
+        place = ctypes.c_int.in_dll(loading.PROCESS, "optind")
+        before, place.value = place.value, 1
         self._library.jl_parse_opts(ctypes.byref(count), ctypes.byref(array))
+        place.value = before
 
     def join(self) -> None:
         """Use a Julia that runs already, on a thread that is one of its own."""

@@ -1,8 +1,9 @@
 """Who owns which signal once Python and Julia share a process.
 
 Julia stops its threads for a collection by protecting a page they read: the fault must reach Julia's
-SIGSEGV action, so that one is put back whenever somebody (faulthandler, mostly) takes it. SIGINT,
-SIGTERM and their like stay Python's, whose actions are put back after Julia's start.
+SIGSEGV action, so that one is put back whenever somebody (faulthandler, mostly) takes it. Another Julia in
+the process needs its own as much: where ours has one thread, whose collections wait for no other, it stays.
+SIGINT, SIGTERM and their like stay Python's, whose actions are put back after Julia's start.
 
 Actions are read and written by `sigaction` itself: Python's `signal` module works on the main thread
 only and cannot represent an action that C code installed.
@@ -11,12 +12,16 @@ only and cannot represent an action that C code installed.
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
+
+from .loading import library_at
 
 _STRUCT = 512  # no platform's struct sigaction is larger
 _LOOK = 1e-4  # seconds
@@ -48,6 +53,10 @@ class Action:
         buffer = ctypes.create_string_buffer(_STRUCT)
         _sigaction(number, None, buffer)
         return cls(number, buffer.raw[: ctypes.sizeof(ctypes.c_void_p)], buffer.raw)
+
+    def is_julias(self) -> bool:
+        """Whether it belongs to a Julia, whichever."""
+        return "libjulia" in os.path.basename(library_at(int.from_bytes(self.handler, sys.byteorder)))
 
     def install(self) -> None:
         _sigaction(self.signal, ctypes.create_string_buffer(self.content, _STRUCT), None)
@@ -114,14 +123,19 @@ def give_back_to_python() -> None:
 
 @dataclass(frozen=True)
 class Guard:
-    """Keeps Julia's SIGSEGV action in place. Made right after Julia's start."""
+    """Keeps Julia's SIGSEGV action in place. Made right after Julia's start.
+
+    one_thread: Julia has no second thread that a collection would stop, and so cedes to another Julia.
+    """
 
     action: Action
+    one_thread: bool = False
 
     @classmethod
-    def after_start(cls) -> Guard:
-        return cls(Action.current(signal.SIGSEGV))
+    def after_start(cls, *, one_thread: bool = False) -> Guard:
+        return cls(Action.current(signal.SIGSEGV), one_thread)
 
     def keep(self) -> None:
-        if Action.current(signal.SIGSEGV) != self.action:
+        current = Action.current(signal.SIGSEGV)
+        if current != self.action and not (self.one_thread and current.is_julias()):
             self.action.install()
