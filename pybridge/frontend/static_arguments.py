@@ -55,6 +55,9 @@ class StaticArguments:
         return dynamic, {name: x for name, x in kwargs.items() if name not in names}, fixed
 
 
+NO_STATIC = StaticArguments()
+
+
 @dataclass(frozen=True)
 class Fixed:
     """The static arguments of one call, by position and by name; equal for calls that trace alike."""
@@ -133,7 +136,7 @@ def static_arguments(f: Callable, argnums: Argnums = None, argnames: Argnames = 
     positions, names = _positions(argnums), _names(argnames)
     parameters = _parameters(f)
     if parameters is None:
-        return StaticArguments(positions or (), names or frozenset())
+        return static_options(argnums, argnames)
     if positions is not None:
         positions = _from_the_front(positions, parameters)
     if names is not None:
@@ -144,6 +147,11 @@ def static_arguments(f: Callable, argnums: Argnums = None, argnames: Argnames = 
     elif names is None:
         names = frozenset(name for i, name in both if i in positions)
     return StaticArguments(positions, names or frozenset())
+
+
+def static_options(argnums: Argnums = None, argnames: Argnames = None) -> StaticArguments:
+    """What the two options say of a function whose parameters are not known. Raises UnknownOption."""
+    return StaticArguments(_positions(argnums) or (), _names(argnames) or frozenset())
 
 
 def _own(f: Any) -> StaticArguments:

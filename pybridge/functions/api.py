@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from ..errors import ArgumentError, NotPicklable, UnknownOption
+from ..frontend.static_arguments import NO_STATIC, Argnames, Argnums, StaticArguments, static_options
 from ..ir.numerals import DTYPES
 from ..ir.types import TensorType
 from ..runtime import julia
@@ -21,6 +22,7 @@ from .call import Call, Function
 from .compile import infer
 from .primitive import bind
 from .source import object_source, read_source
+from .static import fix
 from .traced import Traced, traced
 
 Result = Any | Callable[..., Any] | None
@@ -38,6 +40,8 @@ def julia_function(
     vjp: str | None = None,
     inplace: bool = False,
     inputs: Literal["auto", "view", "copy"] = "auto",
+    static_argnums: Argnums = None,
+    static_argnames: Argnames = None,
 ) -> JuliaFunction:
     """A Julia function as a JAX function, under jit, grad, vmap and all the rest (docs/functions.md).
 
@@ -53,6 +57,9 @@ def julia_function(
     inplace: the function writes its result into its first argument, `f!(out, x...)`.
     inputs: "view" shows matrices as lazy transposes of JAX's memory, read-only; "copy" gives plain Arrays,
         copies that may be written to; "auto" takes the first that the function has a method for.
+    static_argnums: positions of arguments (negative ones from the end) that are no arrays but values which
+        Julia has as constants: integers, floats, bools, strings, None and tuples of them.
+    static_argnames: keyword arguments of the Julia function, whose values are always such.
     """
     _check_engine(engine)
     if engine == "transpose" and (jvp or vjp):
@@ -73,7 +80,7 @@ def julia_function(
     else:
         name, place = object_source(function)
     described = Function("_".join(name.split()), place, jvp, vjp, inplace, inputs)
-    return JuliaFunction(described, result).by(engine)
+    return JuliaFunction(described, result, static=static_options(static_argnums, static_argnames)).by(engine)
 
 
 def backends() -> list[str]:
@@ -96,14 +103,33 @@ class JuliaFunction:
     function: Function
     result: Result
     engine: str = "enzyme"
+    static: StaticArguments = NO_STATIC
 
     def by(self, engine: str) -> JuliaFunction:
         """The same function with the derivatives of another engine, as `julia_function` takes it."""
         _check_engine(engine)
         backend = engine if _BACKEND.fullmatch(engine) else None
-        return JuliaFunction(replace(self.function, backend=backend), self.result, engine)
+        return replace(self, function=replace(self.function, backend=backend), engine=engine)
 
-    def __call__(self, *arguments: Any) -> Any:
+    @property
+    def static_arguments(self) -> StaticArguments:
+        """What `pb.bridge` and the like take for static, too."""
+        return self.static
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if not self.static and not named:
+            return self._of(arguments)
+        dynamic, others, fixed = self.static.split(arguments, named)
+        if others:
+            raise ArgumentError(
+                f"the keyword arguments {', '.join(others)} are not static, and no others can be passed by "
+                f"keyword: static_argnames={tuple(others)}, or pass them by position"
+            )
+        function = fix(self.function, fixed, len(arguments))
+        result = fixed.into(self.result) if callable(self.result) else self.result
+        return replace(self, function=function, result=result, static=NO_STATIC)._of(dynamic)
+
+    def _of(self, arguments: tuple[Any, ...]) -> Any:
         arrays = jax.tree.map(_array, arguments)
         types = trees.types_of(arrays)
         leaves = jax.tree.leaves(arrays)
@@ -129,7 +155,7 @@ class JuliaFunction:
                 f"{self.function.name} is an object in this process's Julia, which no other process has: "
                 "write julia_function with its name and source="
             )
-        return JuliaFunction, (self.function, self.result, self.engine)
+        return JuliaFunction, (self.function, self.result, self.engine, self.static)
 
     def __copy__(self) -> JuliaFunction:
         return self

@@ -19,11 +19,15 @@ _JAXPRAD = "5f1d5c54-7a4e-4f43-9a2e-6b1f8c0d9a37"
 
 @dataclass(frozen=True)
 class Source:
-    """kind and word as Julia reads them; `code` is what it evaluates, in a module for each content."""
+    """kind and word as Julia reads them; `code` is what it evaluates, in a module for each content.
+
+    of_process: the code refers to what is in this process's Julia alone.
+    """
 
     kind: Literal["file", "code", "package", "main", "object"]
     word: str = ""
     code: str = ""
+    of_process: bool = False
 
     @property
     def digest(self) -> str:
@@ -33,7 +37,7 @@ class Source:
     @property
     def lasting(self) -> bool:
         """Whether the origin means the same function in the next process, as far as its text tells."""
-        return self.kind in ("file", "code", "package")
+        return self.kind in ("file", "code", "package") and not self.of_process
 
 
 def read_source(source: str | os.PathLike[str] | None) -> Source:

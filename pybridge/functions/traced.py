@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ from ..runtime.dump import dump
 from . import trees
 from .call import Function, describe
 from .compile import ask
+from .static import is_fixed
 
 # What Julia calls the reasons for which a function cannot be traced.
 _UNTRACEABLE = ("TracedControlFlow", "TracedConversion", "EscapedTracer", "GlobalChanged", "TracingFailed")
@@ -69,7 +70,7 @@ def _traced(function: Function, arguments: str, result: str | None, narrow: bool
     except errors.JuliaError as failure:
         dump(_COMMAND, [], body, f"{failure.kind}: {failure}\n{failure.stacktrace}")
         if failure.kind in _UNTRACEABLE:
-            raise _untraceable(function, failure) from None
+            raise _untraceable(function, arguments, failure) from None
         raise
     dump(_COMMAND, [], body, answer)
     return _read(answer)
@@ -79,13 +80,39 @@ def _ask(function: Function, body: str) -> str:
     return ask(_COMMAND, body, doing=f"tracing the Julia function {function.name}", users=True)
 
 
-def _untraceable(function: Function, failure: errors.JuliaError) -> errors.JuliaTracingError:
+def _untraceable(function: Function, arguments: str, failure: errors.JuliaError) -> errors.JuliaTracingError:
     line = re.search(r" \(at ([^()]*:\d+(?: \(.*\))?)\)$", str(failure))
+    advice = [*_names_of_jaxprad(str(failure)), *_traced_integers(function, arguments), _ADVICE]
     return errors.JuliaTracingError(
-        f"{function.name} cannot be traced: {failure}; {_ADVICE}",
+        f"{function.name} cannot be traced: {failure}; {'; '.join(advice)}",
         kind=failure.kind,
         stacktrace=failure.stacktrace,
         source=line[1] if line else "",
+    )
+
+
+def _names_of_jaxprad(message: str) -> Iterator[str]:
+    """Where a source has to say that it uses what the message advises, or lacks."""
+    if re.search(r"`(JaxprAD\.)?(select|cond|while_loop|scan)\b", message) or re.search(
+        r"UndefVarError: `?(JaxprAD|select|cond|while_loop|scan)\b", message
+    ):
+        yield "after `using JaxprAD` a source has `select`, `JaxprAD.cond`, `while_loop` and `scan`"
+
+
+def _traced_integers(function: Function, arguments: str) -> Iterator[str]:
+    """Where the value that was not known may be one that the caller knows."""
+    integers = [
+        i
+        for i, type_ in enumerate(trees.read(arguments))
+        if isinstance(type_, TensorType) and not type_.shape and DTYPES[type_.dtype].kind in "iu"
+    ]
+    if not integers:
+        return
+    # Those that are not static have other positions than the caller's.
+    places = "" if is_fixed(function) else f"={tuple(integers) if len(integers) > 1 else integers[0]}"
+    yield (
+        f"integers that JAX passes are traced, as all numbers are: with static_argnums{places} they are "
+        "constants for Julia, which may be a size, an index or the length of a loop"
     )
 
 
