@@ -12,13 +12,13 @@ WIDTH = 118
 
 def plain(shown: Any) -> str:
     text = io.StringIO()
-    Console(file=text, width=WIDTH, color_system=None).print(shown)
+    Console(file=text, width=WIDTH, color_system=None, force_jupyter=False).print(shown)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
 
 def _recorded(shown: Any) -> Console:
-    """A console that was given it, and can export it."""
-    console = Console(record=True, file=io.StringIO(), width=WIDTH, force_terminal=True)
+    """A console that was given it, and can export it. In a notebook rich would display it besides."""
+    console = Console(record=True, file=io.StringIO(), width=WIDTH, force_terminal=True, force_jupyter=False)
     console.print(shown)
     return console
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -18,9 +18,6 @@ from rich.text import Text
 from ..errors import PyBridgeError, UnknownOption
 from .examples import Example, example_of, numbers, program_of, words
 from .showing import Derivative, derivatives, execution, keep, plan_of
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     help="The bridge between JAX and Julia's automatic differentiation.",
@@ -37,11 +34,17 @@ app = typer.Typer(
 
 _SILENCE = 10.0  # seconds between lines about what is being done, where the output is no terminal
 _WIDTH = 118  # of tables where the output is no terminal
+_NO_BENCHMARKS = (
+    "there are no benchmarks here: run it in a checkout of pybridge, where --help shows its options"
+)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 _ON_A_FUNCTION: dict[str, Any] = {
     "context_settings": {"ignore_unknown_options": True},  # -2 is an argument
     "epilog": "`pybridge --help` says what FUNCTION and ARGUMENTS are.",
 }
+
+ENGINES = "transpose, enzyme, jax, enzyme-jax"
+"""Those of `engines.ENGINES`, which imports JAX: `--help` takes no time."""
 
 Function = Annotated[str, typer.Argument(metavar="FUNCTION", hidden=True)]
 Arguments = Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", hidden=True)]
@@ -159,7 +162,10 @@ def show(
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """Print the Program of a function or archive, or of a derivative: `grad` are the two `jax.grad` runs."""
+    """Print the Program of a function or archive, or of a derivative.
+
+    `grad` is what `jax.grad` runs, `hvp` the Hessian times a vector.
+    """
     with _errors(debug), program_of(function, arguments, seed, static_argnums, static_argnames) as program:
         made = [p.optimize() if optimize else p for p in derivatives(program, derivative)]
         if output is not None:
@@ -176,7 +182,7 @@ def show(
 def compare(
     function: Function,
     arguments: Arguments = None,
-    engines: Annotated[str | None, typer.Option(help="Names with commas between; all by default.")] = None,
+    engines: Annotated[str | None, typer.Option(help=f"Of {ENGINES}, with commas between.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write the numbers to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write it as a page to this file.")] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print it to be pasted.")] = False,
@@ -192,7 +198,7 @@ def compare(
 ) -> None:
     """Run every engine on a function.
 
-    Status 1 if one disagrees, one named by --engines fails, or the derivative is not that of the value.
+    Status 1 if one disagrees, one of --engines fails, or the derivative is wrong.
     """
     with (
         _errors(debug),
@@ -254,7 +260,7 @@ def check(
 @app.command()
 def fuzz(
     engines: Annotated[
-        str, typer.Option(help="Names with commas between; transpose/julia, or module:attribute.")
+        str, typer.Option(help=f"Of {ENGINES}, transpose/julia, or module:attribute.")
     ] = "jax,transpose",
     seconds: Annotated[float, typer.Option(help="How long.")] = 60.0,
     seed: Annotated[int, typer.Option(help="Of the random Programs.")] = 0,
@@ -431,15 +437,16 @@ def bench(context: typer.Context) -> None:
     """Measure native kernels beside JAX, in a checkout: `python -m benchmarks`, with the same options."""
     with _errors(debug=False):
         if not (Path("benchmarks") / "rows").is_dir():
-            raise UnknownOption("there are no benchmarks here: run it in a checkout of pybridge")
+            if "--help" in context.args:
+                typer.echo(f"{context.get_usage()}\n\n  {bench.__doc__}\n\n{_NO_BENCHMARKS}")
+                raise typer.Exit(0)
+            raise UnknownOption(_NO_BENCHMARKS)
     raise typer.Exit(subprocess.run([sys.executable, "-m", "benchmarks", *context.args]).returncode)
 
 
 @app.command()
 def gradbench(
-    engine: Annotated[
-        str, typer.Option(help="What makes the derivatives, as for `pb.bridge`.")
-    ] = "transpose",
+    engine: Annotated[str, typer.Option(help=f"What makes the derivatives: {ENGINES}.")] = "transpose",
     execute: Annotated[str, typer.Option(help="auto, julia or xla, as for `pb.bridge`.")] = "auto",
     multithreaded: Annotated[
         bool, typer.Option("--multithreaded", help="On all processors, not on one.")

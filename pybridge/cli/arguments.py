@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, ProgramTypeError, UnknownOption
+from ..errors import ProgramTypeError, UnknownOption
 from ..ir.numerals import DTYPES, INTEGERS
 from ..ir.types import SymDim, TensorType
 
@@ -156,7 +156,7 @@ def _from_file(path: Path) -> np.ndarray:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError) as reason:
-        raise ArgumentError(f"{path} cannot be read as an array: {reason}") from None
+        raise UnknownOption(f"{path} cannot be read as an array: {reason}") from None
 
 
 def _load_module(name: str) -> ModuleType:

@@ -6,7 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UnknownOption
+from ..errors import ArgumentError, UnknownOption
+from ..ir.numerals import FLOATS
 
 if TYPE_CHECKING:
     from ..ir.program import Program
@@ -19,6 +20,7 @@ class Derivative(StrEnum):
     jvp = "jvp"
     linearize = "linearize"
     grad = "grad"
+    hvp = "hvp"
 
 
 def derivatives(program: Program, derivative: Derivative | None) -> list[Program]:
@@ -39,8 +41,30 @@ def derivatives(program: Program, derivative: Derivative | None) -> list[Program
             halves = split(program, active, True)
             tangents = range(len(halves.residuals), len(halves.linear.inputs))
             return [halves.known, halves.linear.transpose(linear=tangents, optimize=True)]
+        case Derivative.hvp:
+            return [_hvp(program)]
         case None:
             return [program]
+
+
+def _hvp(program: Program) -> Program:
+    """(x..., a vector for each active x) -> the Hessian times these, by the active x."""
+    from ..ir.dead_code import restricted
+    from ..runtime.transforms import with_gradient
+
+    results = [t for t in program.output_types if t.inexact]
+    if len(results) != 1 or results[0].shape or results[0].dtype not in FLOATS:
+        types = ", ".join(map(str, program.output_types)) or "nothing"
+        raise ArgumentError(
+            f"hvp is of a function whose result is one real number, and this one gives {types}"
+        )
+    whole = with_gradient(program)
+    if whole is None:
+        raise ArgumentError("the result depends on no argument by which it can be differentiated")
+    count = len(program.output_types)
+    gradient = restricted(whole, [i >= count for i in range(len(whole.outputs))])
+    both = gradient.jvp()
+    return restricted(both, [i >= len(gradient.outputs) for i in range(len(both.outputs))]).optimize()
 
 
 def plan_of(program: Program) -> str:

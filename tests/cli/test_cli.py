@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pybridge as pb
-from pybridge.cli.app import app
+from pybridge.cli.app import ENGINES, app
 from pybridge.cli.arguments import argument
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
@@ -261,7 +261,10 @@ def test_doctor_counts_rules(run):
         (("show", "functions.py:branch", "f32[]"), 1, "functions.py:"),
         (("show", "functions.py:g", "f31[3]"), 2, "no dtype 'f31'"),
         (("show", "functions.py:g", "some"), 2, "is no argument"),
-        (("show", "functions.py:g", "@none.npy"), 1, "none.npy"),
+        (("show", "functions.py:g", "@none.npy"), 2, "none.npy"),
+        (("check", "missing.py:f"), 2, "no file missing.py"),
+        (("show", "missing.pbx"), 2, "no archive missing.pbx"),
+        (("show", "functions.py:f", "--derivative", "hvp"), 1, "one real number"),
         (("compare", "functions.py:g", "--engines", "enzime"), 2, "there is no engine 'enzime'"),
         (("export", "functions.py:g", "-o", "x", "--platforms", "abacus"), 2, "abacus"),
         (("export", "functions.py:g"), 2, "--output"),
@@ -333,6 +336,20 @@ def test_bench_is_for_a_checkout(tmp_path, monkeypatch, capfd):
     assert "scan-60" in capfd.readouterr().out
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(app, ["bench", "--list"]).exit_code == 2
+    helped = CliRunner().invoke(app, ["bench", "--help"])
+    assert helped.exit_code == 0 and "in a checkout" in helped.output
+
+
+def test_help_names_the_engines():
+    names = list(pb.engines.ENGINES)
+    assert ENGINES.split(", ") == names
+    for command in ("compare", "fuzz", "gradbench"):  # whose lines may end after a hyphen
+        assert ",".join(names) in "".join(CliRunner().invoke(app, [command, "--help"]).output.split())
+
+
+def test_show_a_hessian_vector_product(run):
+    text = run("show", "functions.py:g", "f32[]", "--derivative", "hvp").output
+    assert float(pb.parse(text).to_jax()(2.0, 3.0)[0]) == pytest.approx(3 * np.exp(2.0), rel=1e-6)
 
 
 def test_show_tells_what_the_compiler_made(run):

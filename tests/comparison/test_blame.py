@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -83,6 +84,13 @@ def test_while_loops_inside_loops():
 
     found = pb.blame(roots, np.float32(2))
     assert found.ok and found.rounding.measured <= found.rounding.coarse_bound
+
+
+def test_infinite_slopes_are_no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = pb.blame(lambda x: jnp.sum(jnp.sqrt(x)), np.array([0, 1], np.float32))
+    assert not found.ok
 
 
 def test_reports(tmp_path):

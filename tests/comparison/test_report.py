@@ -81,6 +81,16 @@ def test_results_are_shown_short_in_a_shell_and_as_html_in_a_notebook():
         assert x._repr_html_().startswith("<pre") and "<script" not in x._repr_html_()
 
 
+def test_a_report_is_shown_once_in_a_notebook(monkeypatch):
+    """rich displays what it prints there, whatever file it prints to."""
+    displayed = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *given: displayed.append(given))
+    for report in (SHORT, pb.doctor(), pb.check(jnp.sin, 1.0), pb.blame(jnp.sin, 1.0)):
+        assert report._repr_html_() and str(report)
+    assert not displayed
+
+
 def test_equations_are_counted_inside_loops_and_calls():
     def f(x):
         return jax.lax.scan(lambda c, _: (jax.jit(jnp.sin)(c) * 2, None), x, length=3)[0]

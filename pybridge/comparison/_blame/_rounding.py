@@ -22,6 +22,7 @@ _PROBES = 8  # elements of the results that are looked at
 _MEASURED = 3000  # equations at most of what XLA compiles in both precisions
 
 
+@np.errstate(all="ignore")  # NaN and infinities are what is looked for
 def rounding_of(task: Problem, run: Run, frame: Frame, progress: Callable[[str], None]) -> Rounding | None:
     """Of the element with the largest relative bound among some, evenly spread; None if none is finite."""
     sweep = Sweep()
