@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.abc
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -43,15 +44,22 @@ def _start(julia: Installation) -> Hosted:
 def refuse_second(wanted: Path) -> None:
     """Refuse, naming both, where this process has a whole other Julia: the two share signals and libraries.
 
-    The private ones that libraries made by juliac bring have names of their own, and leave signals alone.
+    Libraries made by juliac bring one that leaves signals alone, and has another release or another name.
     """
+    signals_taken = signals.Action.current(signal.SIGSEGV).is_julias()
     for mapped in mapped_libjulias():
-        if mapped != wanted.resolve():
+        if mapped != wanted.resolve() and (signals_taken or _release(mapped) in (None, _release(wanted))):
             raise JuliaUnusable(
                 f"this process already has another Julia loaded, {mapped}; it cannot also load {wanted}. "
                 "Use one of them in another process, or one Julia for all: set PYBRIDGE_JULIA to the "
                 "executable that belongs to the first"
             )
+
+
+def _release(libjulia: Path) -> str | None:
+    """1.12, say; libraries of one release have the same names for the loader."""
+    found = re.search(r"\.so\.(\d+\.\d+)|\.(\d+\.\d+)[.0-9]*\.dylib", libjulia.resolve().name)
+    return found and (found[1] or found[2])
 
 
 def mapped_libjulias() -> set[Path]:

@@ -116,26 +116,53 @@ def test_options_are_read_whatever_was_parsed_before(python: Python) -> None:
     said.fine()
 
 
-@pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
-@pytest.mark.parametrize("threads", [1, 2])
-def test_another_julias_signals(threads: int, tmp_path: Path, python: Python) -> None:
-    """They stay where ours has one thread, and so no thread that a collection must stop by a signal."""
-    source, library = tmp_path / "signals.c", tmp_path / "libjulia-other.so"
+@pytest.fixture
+def taker(tmp_path: Path) -> Path:
+    """A library with the name of a libjulia, whose `install` takes SIGSEGV."""
+    if COMPILER is None:
+        pytest.skip("there is no C compiler")
+    source, library = tmp_path / "signals.c", tmp_path / "libjulia.so.1.99"
     source.write_text(
         "#include <signal.h>\nstatic void handle(int number) { (void)number; }\n"
         "void install(void) { signal(SIGSEGV, handle); }\n",
         encoding="utf-8",
     )
-    subprocess.run([str(COMPILER), "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_another_julias_signals(threads: int, taker: Path, python: Python) -> None:
+    """They stay where ours has one thread, and so no thread that a collection must stop by a signal."""
     said = python.with_(JULIA_NUM_THREADS=str(threads)).run(f"""
         import ctypes, signal
         {OURS}
         from pybridge.runtime.julia import status
         from pybridge.runtime.julia.signals import Action
         julias = Action.current(signal.SIGSEGV)
-        ctypes.CDLL({str(library)!r}).install()
+        ctypes.CDLL({str(taker)!r}).install()
         {OURS}
         print(status().how, Action.current(signal.SIGSEGV) == julias)
     """)
     how, ours = said.fine().split()
     assert ours == str(how != "embedded" or threads > 1)
+
+
+def test_a_whole_julia_is_refused_and_a_library_with_one_is_not(taker: Path, python: Python) -> None:
+    python.run(f"""
+        import ctypes
+        ctypes.CDLL({str(taker)!r})
+        {OURS}
+    """).fine()
+    python.run(f"""
+        import ctypes
+        from pybridge.errors import JuliaUnusable
+        from pybridge.runtime.julia import request
+        ctypes.CDLL({str(taker)!r}).install()
+        try:
+            request("collect")
+        except JuliaUnusable as refused:
+            assert {str(taker)!r} in str(refused) and "in another process" in str(refused)
+        else:
+            raise AssertionError("it was not refused")
+    """).fine()
