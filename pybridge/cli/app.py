@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +16,7 @@ from rich.text import Text
 
 from ..errors import PyBridgeError, UnknownOption
 from .examples import Example, example_of, numbers, program_of, words
+from .progress import doing, status
 from .showing import Derivative, derivatives, execution, keep, plan_of
 
 app = typer.Typer(
@@ -32,7 +32,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-_SILENCE = 10.0  # seconds between lines about what is being done, where the output is no terminal
 _WIDTH = 118  # of tables where the output is no terminal
 _NO_BENCHMARKS = (
     "there are no benchmarks here: run it in a checkout of pybridge, where --help shows its options"
@@ -212,7 +211,7 @@ def compare(
         if plot is not None:
             picture_format(plot)
         named = words(engines) if engines else None
-        with _status("comparing") as progress:
+        with status("comparing") as progress:
             result = run(
                 f,
                 *args,
@@ -251,7 +250,7 @@ def check(
     ):
         from ..comparison import check as run
 
-        with _status("checking"):
+        with status("checking"):
             result = run(f, *args, seed=seed, rtol=rtol, **static)
         _output().print(result)
         raise typer.Exit(0 if result.ok else 1)
@@ -276,7 +275,7 @@ def fuzz(
 
     Status 1 if one is wrong, ends its process or hangs; a file in the folder reproduces each.
     """
-    with _errors(debug), _doing("fuzzing") as progress:
+    with _errors(debug), doing("fuzzing") as progress:
         if output.is_file():
             raise UnknownOption(f"{output} is a file, and --output names a folder")
         from ..fuzz import Settings
@@ -311,7 +310,7 @@ def blame(
 
         for file in filter(None, (json, html)):
             _check_folder(file)
-        with _status("blaming") as progress:
+        with status("blaming") as progress:
             found = run(f, *args, seed=seed, progress=progress, **static)
         if markdown:
             typer.echo(found.to_markdown())
@@ -346,7 +345,7 @@ def mixed(
 
         for file in filter(None, (json, html, output)):
             _check_folder(file)
-        with _status("narrowing") as progress:
+        with status("narrowing") as progress:
             made = run(f, error=error, absolute=absolute, seed=seed, progress=progress, **static)(*args)
         _output().print(made.report)
         if output is not None:
@@ -469,32 +468,6 @@ def _show_rules() -> None:
             f"{count.name}: {count.transpose} transpose rules over {count.jvp} JVP rules, {count.share:.0%}"
         )
     typer.echo(f"The paper on JAX's reverse mode by transposition: about {PAPER:.0%}")
-
-
-@contextlib.contextmanager
-def _status(title: str) -> Iterator[Callable[[str], None]]:
-    """Shows in one line of a terminal what is being done, and elsewhere nothing."""
-    with Console(stderr=True).status(title) as status:
-        yield lambda doing: status.update(f"{title}: {doing}")
-
-
-@contextlib.contextmanager
-def _doing(title: str) -> Iterator[Callable[[str], None]]:
-    """Shows on stderr what is being done: in one line of a terminal, else a line now and then."""
-    if Console(stderr=True).is_terminal:
-        with _status(title) as progress:
-            yield progress
-        return
-    print(title, file=sys.stderr, flush=True)
-    last = time.monotonic()
-
-    def tell(doing: str) -> None:
-        nonlocal last
-        if time.monotonic() > last + _SILENCE:
-            last = time.monotonic()
-            print(f"{title}: {doing}", file=sys.stderr, flush=True)
-
-    yield tell
 
 
 def _output() -> Console:
