@@ -7,7 +7,6 @@ at the first use that needs it.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -132,10 +131,9 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        try:
-            return importlib.metadata.version("pybridge")
-        except importlib.metadata.PackageNotFoundError:  # sources that are used as they lie
-            return "0+uninstalled"
+        from .distribution import version
+
+        return version()
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(f"{__name__}.{_PLACES.get(name, 'errors')}")

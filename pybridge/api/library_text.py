@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import jax
 
+from .. import distribution
 from ..ir.numerals import COMPLEX
 from ..runtime import julia
 from ..runtime.c_functions import ALIGNMENT, OUT_OF_MEMORY, CFunction, Linked
@@ -80,7 +80,7 @@ def header(content: Content) -> str:
         _HEADER.format(
             file=content.file,
             of=_comment(content.of),
-            version=_version(),
+            version=distribution.version(),
             upper=upper,
             processor=linked.processor,
             blas_threads=", BLAS aside" if blas else "",
@@ -142,7 +142,7 @@ def manifest(content: Content, files: dict[str, bytes]) -> str:
         {
             "library": content.name,
             "of": content.of,
-            "pybridge": _version(),
+            "pybridge": distribution.version(),
             "jax": jax.__version__,
             "julia": julia.installation().version,
             "processor": linked.processor,
@@ -184,10 +184,3 @@ def _parameters(parameters: Iterable[Parameter]) -> list[dict[str, Any]]:
         }
         for p in parameters
     ]
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("pybridge")
-    except importlib.metadata.PackageNotFoundError:
-        return "from a checkout"

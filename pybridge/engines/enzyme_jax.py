@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from ..distribution import NAME
 from ..errors import EngineUnavailable, PyBridgeError
 from ..frontend.emission import to_jax
 from ..ir.program import Program
@@ -23,7 +24,7 @@ def _apply(program: Program, arrays: Sequence[Any], options: Options) -> Sequenc
 def _unavailable() -> PyBridgeError | None:
     if importlib.util.find_spec("enzyme_ad") is None:
         return EngineUnavailable(
-            "the package enzyme-ad is not installed: `pip install pybridge[enzyme-jax]` (Python 3.11 only)"
+            f"the package enzyme-ad is not installed: `pip install '{NAME}[enzyme-jax]'` (Python 3.11 only)"
         )
     return None
 

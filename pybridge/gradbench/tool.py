@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import jax
 
+from .. import distribution
 from ..api.bridge import bridge
 from ..errors import UnknownOption
 from .evals import NAMES
@@ -31,7 +31,7 @@ class Tool:
         bridge(abs, engine=self.engine, execute=self.execute)
 
     def describe(self) -> Response:
-        versions = {name: importlib.metadata.version(name) for name in ("pybridge", "jax")}
+        versions = {"pybridge": distribution.version(), "jax": jax.__version__}
         return {"tool": "pybridge", "config": {"engine": self.engine, "execute": self.execute, **versions}}
 
     def define(self, module: str) -> Timings:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..distribution import NAME
 from ..errors import ArchiveError, ProgramTypeError, PyBridgeError
 from . import trees
 from .deferred import expanded
@@ -135,7 +136,7 @@ def _other_version(version: int, needs: bytes) -> str:
     wanted = f"pybridge {name}" if name else "a newer pybridge"
     return (
         f"it is of version {version}, and this pybridge reads versions up to {VERSION}: it takes {wanted} or "
-        "newer, pip install --upgrade pybridge"
+        f"newer, pip install --upgrade {NAME}"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from ...distribution import NAME
 from ...errors import UnsupportedJax
 
 OLDEST = (0, 10, 2)
@@ -183,7 +184,7 @@ def _at(place: str) -> Any:
 def remedy() -> str:
     """What to install where this JAX does not do."""
     minor = _dotted((*NEWEST[:-1], NEWEST[-1] + 1))
-    return f"pip install --upgrade pybridge, or 'jax>={_dotted(OLDEST)},<{minor}'"
+    return f"pip install --upgrade {NAME}, or 'jax>={_dotted(OLDEST)},<{minor}'"
 
 
 def tried() -> str:
