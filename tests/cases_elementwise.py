@@ -99,7 +99,8 @@ _BINARY: list[tuple[str, Make, Make, str, tuple[int, ...]]] = [
     ("add", whole_range(), whole_range(), INTEGER, ()),
     ("sub", whole_range(), whole_range(), INTEGER, ()),
     ("mul", whole_range(), whole_range(), INTEGER, ()),
-    ("mulhi", whole_range(), whole_range(), INTEGER, ()),
+    # Of JAX since 0.10.2.
+    *([("mulhi", whole_range(), whole_range(), INTEGER, ())] if hasattr(lax, "mulhi") else []),
     ("div", ints(-100, 100), ints(1, 9), SIGNED, ()),
     ("div", ints(0, 100), ints(1, 9), "u8 u32 u64", ()),
     ("rem", ints(-100, 100), ints(1, 9), SIGNED, ()),

@@ -62,4 +62,4 @@ def _run(command: list[str]) -> str:
     return done.stdout
 
 
-ENVIRONMENTS = (Environment("3.13", "jax-0.12"), Environment("3.11", "jax-0.10.2"))
+ENVIRONMENTS = (Environment("3.13", "jax-0.12"), Environment("3.11", "jax-0.10.1"))

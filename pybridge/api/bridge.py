@@ -8,6 +8,7 @@ from typing import overload
 
 from ..engines import ENGINES, Engine, Options
 from ..errors import UnknownOption
+from ..frontend.adapter import faults
 from ..frontend.static_arguments import Argnames, Argnums, static_arguments
 from ..frontend.tracing import check_bound
 from .bridged import Bridged, Settings
@@ -66,6 +67,7 @@ def bridge(
         raises NotDifferentiable where JAX runs without `jit`. Native kernels need no bound, and use none.
     explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
 
+    The first call in a process warns (RuntimeWarning) of a JAX that is known to compute wrong numbers.
     Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the
     engine needs, and, at the first call with new shapes, what `trace` raises; with `execute="julia"`
     UnsupportedPrimitive, as JAX compiles, for what has no native kernel.
@@ -80,6 +82,7 @@ def bridge(
             while_bound=while_bound,
             explain=explain,
         )
+    faults.warn_once()
     chosen = _engine(engine)
     options = Options(_execute(execute, chosen), explain)
     check_bound(while_bound)

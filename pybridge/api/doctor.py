@@ -18,7 +18,7 @@ import jax
 from .. import cache
 from ..engines import ENGINES
 from ..errors import JuliaNotFound, PyBridgeError
-from ..frontend.adapter import internals
+from ..frontend.adapter import faults, internals
 from ..runtime import julia
 from ..runtime.julia import image, source
 from ..runtime.julia.discovery import SETTING, Discovery
@@ -232,6 +232,9 @@ def _jax() -> Row:
     gone = internals.missing()
     if gone:
         return Row("jax", "broken", f"{version}, which lacks {'; '.join(gone)}", internals.remedy())
+    fault = faults.fault()
+    if fault is not None:
+        return Row("jax", "broken", f"{version}: {fault}", faults.REMEDY)
     if jax.__version_info__[:2] > internals.NEWEST:
         detail = f"{version}, newer than pybridge was {internals.tried()}"
         return Row("jax", "info", detail, internals.remedy())

@@ -18,6 +18,7 @@ from jax import lax
 from ..errors import UnsupportedPrimitive
 from .adapter import internals, jaxprs
 from .adapter.extend import threefry2x32_p
+from .adapter.integers import mulhi
 
 
 def is_key(x: Any) -> bool:
@@ -131,7 +132,7 @@ def _bit_generator(eqn, state):
     blocks = lax.iota(np.uint32, -(-count // 4))
     low, carry = _sum(counter, blocks)
     high, _ = _sum(key, carry.astype(np.uint32))
-    drawn = internals.philox4x32_lowering(*key, *low, *high)
+    drawn = _philox4x32(key, (*low, *high))
     bits = jnp.stack(drawn, axis=1).reshape(-1)[:count]
     if np.dtype(dtype) == np.uint64:
         bits = lax.bitcast_convert_type(bits.reshape(size, 2), np.uint64)
@@ -139,6 +140,22 @@ def _bit_generator(eqn, state):
     words = jnp.stack([*key, *following])
     after = words if state.dtype == np.uint32 else lax.bitcast_convert_type(words.reshape(2, 2), np.uint64)
     return after, bits.astype(dtype).reshape(shape)
+
+
+def _philox4x32(key, counter):
+    """The hash of a counter of four words by a key of two, whose words grow by a constant each round."""
+    (k0, k1), (x0, x1, x2, x3) = key, counter
+    for _ in range(10):
+        high0, low0 = _product(np.uint32(0xD2511F53), x0)
+        high1, low1 = _product(np.uint32(0xCD9E8D57), x2)
+        x0, x1, x2, x3 = high1 ^ x1 ^ k0, low1, high0 ^ x3 ^ k1, low0
+        k0, k1 = k0 + np.uint32(0x9E3779B9), k1 + np.uint32(0xBB67AE85)
+    return x0, x1, x2, x3
+
+
+def _product(factor, words):
+    """The products with a number, each in two words, upper one first."""
+    return mulhi(jnp.full_like(words, factor), words), factor * words
 
 
 def _sum(number, small):
@@ -149,8 +166,13 @@ def _sum(number, small):
     return (low, high), high < carry
 
 
-def _of_words(function: Callable) -> Callable:
-    return lambda eqn, *words: function(*words)
+def _words(eqn, *words):
+    lowerings = {
+        "threefry4x32": internals.threefry4x32_lowering,
+        "philox2x32": internals.philox2x32_lowering,
+        "philox4x32": internals.philox4x32_lowering,
+    }
+    return lowerings[eqn.primitive.name](*words)
 
 
 _DEFINITIONS: dict[str, Callable[..., Any]] = {
@@ -160,9 +182,7 @@ _DEFINITIONS: dict[str, Callable[..., Any]] = {
     "random_bits": _bits,
     "random_gamma": _gamma,
     "iota_2x32_shape": _counters,
-    "threefry4x32": _of_words(internals.threefry4x32_lowering),
-    "philox2x32": _of_words(internals.philox2x32_lowering),
-    "philox4x32": _of_words(internals.philox4x32_lowering),
+    **dict.fromkeys(("threefry4x32", "philox2x32", "philox4x32"), _words),  # since JAX 0.10.2
     "rng_bit_generator": _bit_generator,
 }
 

@@ -14,7 +14,7 @@ import jax
 from ...distribution import NAME
 from ...errors import UnsupportedJax
 
-OLDEST = (0, 10, 2)
+OLDEST = (0, 10, 1)
 """The oldest JAX that pybridge supports."""
 
 NEWEST = (0, 12)
@@ -45,7 +45,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "jaxpr_as_fun": ("core:jaxpr_as_fun",),
     "jaxprs_in_params": ("core:jaxprs_in_params",),
     "new_jaxpr_eqn": ("core:new_jaxpr_eqn",),
-    "threefry2x32_p": ("random.threefry2x32:threefry2x32_p",),
+    "threefry2x32_p": ("random.threefry2x32:threefry2x32_p", "prng:threefry2x32_p"),
     "ir": ("lib.mlir:ir",),
     "stablehlo": ("lib.mlir.dialects:hlo",),
     "register_exclusion": ("source_info_util:register_exclusion",),
@@ -82,7 +82,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "NamedAxisEffect": ("core:NamedAxisEffect",),
     "internal_mutable_array_effect": ("core:internal_mutable_array_effect",),
     "AbstractRef": ("state.types:AbstractRef",),
-    "discharge_state": ("state.discharge:discharge_state",),
+    "discharge_state": ("state.discharge:discharge_state2", "state.discharge:discharge_state"),
     "run_state_p": ("state.discharge:run_state_p",),
     # Batching
     "BatchTracer": ("interpreters.batching:BatchTracer",),
@@ -144,16 +144,16 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "geqrf": ("lax.linalg:geqrf",),
     "geqp3": ("lax.linalg:geqp3",),
     # Random numbers
-    "random_wrap": ("random.prng:random_wrap",),
-    "random_seed_impl_base": ("random.prng:random_seed_impl_base",),
-    "random_split_impl_base": ("random.prng:random_split_impl_base",),
-    "random_fold_in_impl_base": ("random.prng:random_fold_in_impl_base",),
-    "random_bits_impl_base": ("random.prng:random_bits_impl_base",),
-    "gamma_impl": ("random.core:_gamma_impl",),
-    "gamma_grad": ("random.core:_gamma_grad",),
-    "philox2x32_lowering": ("random.philox2x32:_philox2x32_lowering",),
-    "philox4x32_lowering": ("random.philox4x32:_philox4x32_lowering",),
-    "threefry4x32_lowering": ("random.threefry4x32:_threefry4x32_lowering",),
+    "random_wrap": ("random.prng:random_wrap", "prng:random_wrap"),
+    "random_seed_impl_base": ("random.prng:random_seed_impl_base", "prng:random_seed_impl_base"),
+    "random_split_impl_base": ("random.prng:random_split_impl_base", "prng:random_split_impl_base"),
+    "random_fold_in_impl_base": ("random.prng:random_fold_in_impl_base", "prng:random_fold_in_impl_base"),
+    "random_bits_impl_base": ("random.prng:random_bits_impl_base", "prng:random_bits_impl_base"),
+    "gamma_impl": ("random.core:_gamma_impl", "random:_gamma_impl"),
+    "gamma_grad": ("random.core:_gamma_grad", "random:_gamma_grad"),
+    "philox2x32_lowering": ("random.philox2x32:_philox2x32_lowering", _ABSENT),
+    "philox4x32_lowering": ("random.philox4x32:_philox4x32_lowering", _ABSENT),
+    "threefry4x32_lowering": ("random.threefry4x32:_threefry4x32_lowering", _ABSENT),
 }
 
 

@@ -26,10 +26,17 @@ def discharged(jaxpr: Any) -> Any:
     inner = inner.replace(eqns=list(map(_without_own_references, inner.eqns)))
     closed = jaxprs.ClosedJaxpr(inner, getattr(jaxpr, "consts", ()))
     try:
-        return internals.discharge_state(closed, lower=False)
+        return _values_for_references(closed)
     except NotImplementedError as e:
         made = _first_line(eqn for eqn in inner.eqns if any(is_reference(v.aval) for v in eqn.outvars))
         raise SideEffectError(f"a mutable reference{made} that JAX cannot make a value: {e}") from e
+
+
+def _values_for_references(closed: Any) -> Any:
+    """JAX's transformation. Primitives that are objects stay such, but in JAX 0.10.1, which expands them."""
+    discharge = internals.discharge_state
+    keeps_objects = "lower" in inspect.signature(discharge).parameters
+    return discharge(closed, lower=False) if keeps_objects else discharge(closed)
 
 
 def _without_own_references(eqn: Any) -> Any:

@@ -7,6 +7,7 @@ from jax import lax
 
 from ...ir.numerals import COMPLEX, DTYPES, dtype_name
 from ...ir.schema import BINARY, UNARY
+from ..adapter.integers import mulhi
 from .spec import Spec
 
 # Where the function of jax.lax has another name than the primitive.
@@ -17,6 +18,7 @@ _FUNCTIONS = {
     "xor": lax.bitwise_xor,
     "copy": jnp.copy,
     "log2": jnp.log2,
+    "mulhi": mulhi,
     "one_minus_square": getattr(lax, "one_minus_square", lambda x: (1 + x) * (1 - x)),  # since JAX 0.11
     "regularized_incomplete_beta": lax.betainc,
 }

@@ -66,9 +66,9 @@ def test_doctor_warns_of_a_newer_jax(monkeypatch):
 
 def test_an_older_jax_is_refused_by_name():
     script = (
-        "import jax\njax.__version_info__ = (0, 10, 1)\njax.__version__ = '0.10.1'\n"
+        "import jax\njax.__version_info__ = (0, 10, 0)\njax.__version__ = '0.10.0'\n"
         "import pybridge\npybridge.bridge"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert "UnsupportedJax: pybridge needs JAX 0.10.2 or newer, and this is 0.10.1" in done.stderr
+    assert "UnsupportedJax: pybridge needs JAX 0.10.1 or newer, and this is 0.10.0" in done.stderr
