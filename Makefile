@@ -5,9 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PRECIOUS: .venv-3.%/python.stamp
-.PHONY: help setup test test-all test-quick test-julia test-python test-oldest demo bench bench-polybench bench-choices bench-first zoo docs lint clean
+.PHONY: help setup test test-all test-quick test-julia test-python test-oldest test-portable demo bench bench-polybench bench-choices bench-first zoo docs lint dist clean
 
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
 PYTHON ?= $(shell .ci/pythons | head -1)
 OLDEST := 3.11
@@ -26,7 +26,7 @@ JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.txt' -o -name '*.toml' | grep -v Manifest)
 
 help:
-	@echo "make setup | test | test-quick FILES=... | test-all | demo | bench | bench-polybench | bench-choices | bench-first | zoo | docs | lint | clean"
+	@echo "make setup | test | test-quick FILES=... | test-all | demo | bench | bench-polybench | bench-choices | bench-first | zoo | docs | lint | dist | clean"
 
 setup: .venv/image.stamp
 
@@ -41,14 +41,14 @@ define make_venv
 $(1) -m venv $(2)
 endef
 
-.venv/bin/python:
+.venv/pyvenv.cfg:
 	$(call make_venv,$(PYTHON),.venv)
 
 .venv-oldest/bin/python:
 	$(call make_venv,$(OLDEST_PYTHON),.venv-oldest)
 
 # enzyme-ad has wheels for some platforms only, and pybridge works without it.
-.venv/python.stamp: pyproject.toml | .venv/bin/python
+.venv/python.stamp: pyproject.toml | .venv/pyvenv.cfg
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,watched,enzyme-jax]' \
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,watched]'
 	touch $@
@@ -59,7 +59,7 @@ endef
 	touch $@
 
 # Reports are looked at in a browser; where none can be had, those tests are skipped and say so.
-.venv/browser.stamp: | .venv/bin/python
+.venv/browser.stamp: | .venv/pyvenv.cfg
 	@command -v chromium chromium-browser google-chrome >/dev/null || [ "$$(id -u)" != 0 ] \
 		|| ! command -v apt-get >/dev/null \
 		|| { apt-get update -q && DEBIAN_FRONTEND=noninteractive \
@@ -128,6 +128,10 @@ test-oldest: .venv/image.stamp $(OLDEST_VENV)
 	@if [ -n "$(OLDEST_VENV)" ]; then .venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal $(OLDEST_TESTS); \
 	else echo "not on Python $(OLDEST), which is $(if $(OLDEST_PYTHON),the only Python here,not on this machine)"; fi
 
+# What may work on systems other than Linux, where native kernels are not tested.
+test-portable: .venv/julia.stamp
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/ir tests/frontend
+
 # Without the image, whose compilation takes longer than what it saves here.
 demo: .venv/julia.stamp
 	$(BIN)/python examples/demo.py
@@ -159,6 +163,17 @@ docs: .venv/python.stamp
 lint: .venv/python.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy pybridge
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+
+# What goes to PyPI, into dist/; with RELEASE=0.1.0 it fails where that is not the version of pyproject.toml.
+dist: .venv/python.stamp
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	@[ -z "$(RELEASE)" ] || [ -f "dist/pybridge_jax-$(RELEASE).tar.gz" ] \
+		|| { echo "the version in pyproject.toml is not $(RELEASE)" >&2; exit 1; }
 
 clean:
 	rm -rf .venv .venv-oldest .venv-3.* .venv-zoo-* site dist build demo-output .pytest_cache .ruff_cache .mypy_cache

@@ -1,16 +1,23 @@
-"""The wheel works in an empty environment away from the checkout; Julia's sources travel in it."""
+"""What goes to PyPI: the archive of sources, and the wheel made of it, which works away from the checkout."""
 
 from __future__ import annotations
 
+import email
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
+import tomllib
 import venv
 import zipfile
+from email.message import Message
 from pathlib import Path
 
 import pytest
+
+from pybridge import distribution
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,21 +44,85 @@ def _run(*command: object, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
-    """Built without isolation, as the build backend is among the development packages."""
+def dist(tmp_path_factory) -> Path:
+    """As `make dist` builds it: the wheel from the archive of sources, by this environment's packages."""
     out = tmp_path_factory.mktemp("dist")
-    _run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT, cwd=out)
-    return next(out.glob("*.whl"))
+    _run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT, cwd=out)
+    return out
 
 
-def test_julia_sources_are_in_the_wheel(wheel):
+@pytest.fixture(scope="module")
+def wheel(dist) -> Path:
+    return next(dist.glob("pybridge_jax-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def sources(dist) -> set[str]:
+    """The paths of the files in the archive of sources."""
+    with tarfile.open(next(dist.glob("pybridge_jax-*.tar.gz"))) as archive:
+        return {member.name.partition("/")[2] for member in archive if member.isfile()}
+
+
+def _tracked(*folders: str) -> set[str]:
+    """The paths of the files in these folders of the checkout, without what is made there."""
+    made = ("__pycache__", "Manifest.toml")
+    files = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {path.relative_to(ROOT).as_posix() for path in files if not set(made) & set(path.parts)}
+
+
+def test_the_wheel_has_the_package_and_what_julia_needs(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    there = {p.relative_to(ROOT / "julia").as_posix() for p in (ROOT / "julia" / "src").rglob("*.jl")}
-    missing = [p for p in there if f"pybridge/_jaxprad/{p}" not in names]
-    assert there and not missing
-    assert "pybridge/_jaxprad/Project.toml" in names  # where pybridge/juliapkg.json says that it is
-    assert "pybridge/juliapkg.json" in names and len(names) == len(set(names))
-    assert not [n for n in names if n.endswith((".so", ".pyc", "Manifest.toml"))]
+    assert len(names) == len(set(names))
+    python = {name for name in _tracked("pybridge") if not name.startswith("pybridge/_jaxprad")}
+    julia = {*_tracked("julia/src", "julia/ext", "julia/image"), "julia/Project.toml"}
+    julia = {name.replace("julia/", "pybridge/_jaxprad/", 1) for name in julia}
+    assert {name for name in names if ".dist-info/" not in name} == python | julia
+    # Where pybridge/juliapkg.json says that Julia's package is.
+    assert {"pybridge/juliapkg.json", "pybridge/py.typed", "pybridge/_jaxprad/Project.toml"} <= set(names)
+    assert not [name for name in names if name.endswith((".so", ".pyc", "Manifest.toml"))]
+
+
+def test_the_sources_have_what_builds_tests_and_describes_it(sources):
+    top = {path.name for path in ROOT.iterdir() if path.suffix in (".md", ".cff", ".toml", ".yml")}
+    top |= {"LICENSE", "Makefile"}
+    assert {"README.md", "CHANGELOG.md", "CITATION.cff", "SECURITY.md"} < top
+    python = {name for name in _tracked("pybridge") if not name.startswith("pybridge/_jaxprad")}
+    assert {*top, *python, *_tracked("julia", "docs", "tests", "examples", ".ci")} <= sources
+    assert not [name for name in sources if name.endswith((".so", ".pyc", "Manifest.toml"))]
+    assert not [name for name in sources if name.startswith((".venv", ".git/", "site/", "dist/"))]
+
+
+def test_pypi_takes_it(dist):
+    _run(sys.executable, "-m", "twine", "check", "--strict", *sorted(dist.iterdir()), cwd=dist)
+    _run(sys.executable, "-m", "check_wheel_contents", *dist.glob("*.whl"), cwd=dist)
+
+
+def test_metadata(wheel):
+    told = _metadata(wheel)
+    assert (told["Name"], told["Author"]) == (distribution.NAME, "The pybridge developers")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert told["Version"] == project["version"]
+    assert told["License-Expression"] == "MIT" and told["License-File"] == "LICENSE"
+    assert told["Keywords"] and "Repository" in str(told.get_all("Project-URL"))
+
+
+def test_links_of_the_description_lead_somewhere(wheel):
+    """To this version's files in the repository, which are those of the checkout."""
+    told = _metadata(wheel)
+    description = told.get_payload()
+    urls = dict(line.split(", ") for line in told.get_all("Project-URL"))
+    links = re.findall(r"\]\(([^)]*)\)", description)
+    assert len(links) > 20 and not [link for link in links if not link.startswith("https://")]
+    files = f"{urls['Repository']}/blob/v{told['Version']}/"
+    paths = [link.removeprefix(files).partition("#")[0] for link in links if link.startswith(files)]
+    assert paths and not [path for path in paths if not (ROOT / path).exists()]
+    assert not re.search(r"<img|<a |^\[[^]]+\]:", description, re.MULTILINE)  # whose links stay as they are
+
+
+def _metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_string(archive.read(name).decode())
 
 
 def test_the_wheel_works_where_nothing_else_is(wheel, tmp_path):
