@@ -8,7 +8,7 @@ function scaled_bessel(n::Int, x::Float64)
     isinf(x) && return 0.0
     term, total, k =
         x < 30 ? ((n == 0 ? 1.0 : x / 2) * exp(-x), 0.0, 0) :
-        (1 / sqrt(2π * x), 0.0, 0)
+        (1 / (sqrt(2π) * sqrt(x)), 0.0, 0)      # 2πx may overflow
     while abs(term) > eps() * abs(total) / 4
         total += term
         k += 1

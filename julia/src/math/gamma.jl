@@ -10,6 +10,7 @@ function lgamma(x::Float64)
     isinf(x) && return Inf
     if x <= 0
         x == floor(x) && return Inf
+        x > -1e-20 && return -log(-x)               # where s * -x may underflow, Γ(x) = 1/x
         s = abs(sin(π * (x - round(x))))
         return LOG_PI - log(s * -x) - lgamma_positive(-x)       # Γ(x) Γ(-x) = -π / (x sin πx)
     end
@@ -36,12 +37,13 @@ const LOG_PI, HALF_LOG_TAU_LESS_HALF = Base.log(π), Float64((Base.log(2 * big(�
 
 """
 ψ: reflection ψ(1-x) = ψ(x) + π cot πx for x < 0, recurrence ψ(x) = ψ(x+1) - 1/x up to 10, then the
-asymptotic series ln x - 1/2x - Σ B₂ₖ/(2k x²ᵏ) (DLMF 5.5.2, 5.5.4, 5.11.2). NaN at the poles.
+asymptotic series ln x - 1/2x - Σ B₂ₖ/(2k x²ᵏ) (DLMF 5.5.2, 5.5.4, 5.11.2). At the poles it is NaN,
+but -∞ at 0, as XLA's.
 """
 function digamma(x::Float64)
     x == -Inf && return NaN
     if x <= 0
-        x == floor(x) && return NaN
+        x == floor(x) && return iszero(x) ? -Inf : NaN
         return digamma(1 - x) - π / tan(π * (x - round(x)))
     end
     shift = 0.0

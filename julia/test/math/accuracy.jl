@@ -91,4 +91,5 @@ end
     )
     @test NM.lgamma(Inf) == Inf == NM.lgamma(-3.0) && isnan(NM.lgamma(NaN)) &&
           NM.lgamma(1e305) ≈ 1e305 * (log(1e305) - 1)
+    @test all(NM.lgamma(-x) ≈ -log(x) for x in (1e-300, floatmin(), 1e-20, 2e-20))
 end

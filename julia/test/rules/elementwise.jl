@@ -387,10 +387,13 @@ end
     @test f(:regularized_incomplete_beta, 2.0, 3.0, 0.4) ≈ 6 * 0.4^2 - 8 * 0.4^3 + 3 * 0.4^4
     @test f(:regularized_incomplete_beta, 5.0, 1.0, 0.9) ≈ 0.9^5 &&
           f(:regularized_incomplete_beta, 1.0, 1.0, 0.0) == 0
+    @test f(:digamma, 0.0) == f(:digamma, -0.0) == f(:polygamma, 0.0, 0.0) == -Inf
     @test isnan(f(:digamma, -2.0)) && f(:lgamma, -2.0) == Inf && isnan(f(:igamma, -1.0, 1.0)) &&
           isnan(f(:igammac, Inf, Inf)) && f(:igamma, Inf, 1.0) == 0 &&
           isnan(f(:igamma, 1e300, 1e300)) && f(:zeta, 1.0, 2.0) == Inf
     # On either side of the change from series to Hankel's expansion.
     @test f(:bessel_i0e, prevfloat(30.0)) ≈ f(:bessel_i0e, 30.0) &&
           f(:bessel_i1e, prevfloat(30.0)) ≈ f(:bessel_i1e, 30.0)
+    @test f(:bessel_i0e, floatmax()) ≈ -f(:bessel_i1e, -floatmax()) ≈
+          1 / (sqrt(2π) * sqrt(floatmax()))
 end
