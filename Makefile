@@ -88,12 +88,14 @@ test: .venv/python.stamp
 	+.ci/part "oldest Python" $(MAKE) test-oldest
 	$(BIN)/python -m tests.times $(PYBRIDGE_TEST_TIMES)
 
-# Every combination of parameters, on each Python there is; then the planted faults and the whole zoo. Hours.
+# Every combination of parameters, on each Python there is; then every operation at every dtype, the planted faults
+# and the whole zoo. Hours.
 test-all: export PYBRIDGE_TESTS := full
 test-all: test
 	+for release in 3.13 3.12 3.11; do \
 		python="$$(.ci/pythons $$release)"; \
 		if [ -n "$$python" ] && [ "$$python" != "$(PYTHON)" ]; then $(MAKE) test-on-$$release; fi; done
+	$(BIN)/python -m tests.dtypes
 	$(BIN)/python -m tests.planted
 	+$(MAKE) zoo
 

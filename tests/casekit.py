@@ -86,14 +86,28 @@ def direction(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
     return values.astype(like.dtype)
 
 
+def converted(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Numbers in a dtype, which for floats in an exact one are made larger first, and positive if unsigned.
+
+    What a float out of the range of integers becomes depends on the processor, and so does NaN.
+    """
+    values = np.asarray(values)
+    if is_inexact(dtype) or values.dtype.kind not in "fc":
+        return values.astype(DTYPES[dtype])
+    if dtype == "bool":
+        return values.real > 0
+    whole = np.rint(np.nan_to_num(4 * values.real, posinf=100, neginf=-100).clip(-100, 100))
+    return (np.abs(whole) if dtype.startswith("u") else whole).astype(DTYPES[dtype])
+
+
 def real(low: float, high: float, shape: tuple[int, ...] = (3, 4)) -> Make:
-    """Floats between low and high; for complex dtypes both parts are."""
+    """Floats between low and high; for complex dtypes both parts are, for exact ones they are rounded."""
 
     def make(rng: np.random.Generator, dtype: str) -> np.ndarray:
         values = rng.uniform(low, high, shape)
         if dtype in ("c64", "c128"):
             values = values + 1j * rng.uniform(low, high, shape)
-        return np.asarray(values).astype(DTYPES[dtype])
+        return converted(values, dtype)
 
     return make
 
@@ -103,7 +117,7 @@ def smooth(low: float, high: float, shape: tuple[int, ...] = (3, 4)) -> Make:
 
     def make(rng: np.random.Generator, dtype: str) -> np.ndarray:
         steps = rng.integers(int(2 * low), int(2 * high), shape)
-        return np.asarray(steps / 2 + rng.uniform(0.1, 0.4, shape)).astype(DTYPES[dtype])
+        return converted(steps / 2 + rng.uniform(0.1, 0.4, shape), dtype)
 
     return make
 
@@ -114,7 +128,7 @@ def distinct(shape: tuple[int, ...] = (3, 4), scale: float = 0.25) -> Make:
     def make(rng: np.random.Generator, dtype: str) -> np.ndarray:
         size = int(np.prod(shape))
         values = (rng.permutation(size) - size / 2 + 0.3) * scale
-        return np.asarray(values.reshape(shape)).astype(DTYPES[dtype])
+        return converted(values.reshape(shape), dtype)
 
     return make
 
@@ -129,11 +143,13 @@ def bools(shape: tuple[int, ...] = (3, 4)) -> Make:
 
 
 def whole_range(shape: tuple[int, ...] = (3, 4)) -> Make:
-    """Integers of all magnitudes that the dtype has, or bools."""
+    """Integers of all magnitudes that the dtype has, bools, or floats."""
 
     def make(rng: np.random.Generator, dtype: str) -> np.ndarray:
         if dtype == "bool":
             return bools(shape)(rng, dtype)
+        if is_inexact(dtype):
+            return real(-9, 9, shape)(rng, dtype)
         info = np.iinfo(DTYPES[dtype])
         return rng.integers(info.min, info.max, shape, dtype=DTYPES[dtype], endpoint=True)
 
@@ -142,7 +158,7 @@ def whole_range(shape: tuple[int, ...] = (3, 4)) -> Make:
 
 def given(values: Any, dtype: str | None = None) -> Make:
     """The same values in every draw: indices, mostly."""
-    return lambda _, case_dtype: np.asarray(values, DTYPES[dtype or case_dtype])
+    return lambda _, case_dtype: converted(np.asarray(values), dtype or case_dtype)
 
 
 def batches(cases: Sequence[Case]) -> dict[str, Any]:

@@ -41,7 +41,8 @@ _KINDS |= {"u8": "unsigned", "u16": "unsigned", "u32": "unsigned", "u64": "unsig
 
 def family(case: Case) -> str:
     """The name that a case has in common with those of other dtypes."""
-    return case.name.split("/")[0] + "/".join(case.name.split("/")[2:])
+    name, _, *number = case.name.split("/")
+    return "/".join([name, *number])
 
 
 def _at_full_width() -> list[Case]:

@@ -216,16 +216,19 @@ def _scaled(x, factor):
     )
 
 
-_CALL = rows(
-    "linear_call",
-    "f32 f64",
-    _scaled,
-    real(-2, 2, (3,)),
-    real(1, 2, (3,)),
-    active=(0,),
-    exact=False,
-    batched=False,
-)
+_CALL = [
+    *rows(
+        "linear_call",
+        "f32 f64",
+        _scaled,
+        real(-2, 2, (3,)),
+        real(1, 2, (3,)),
+        active=(0,),
+        exact=False,
+        batched=False,
+    ),
+    *rows("linear_call", "i32", _scaled, ints(-9, 9, (3,)), ints(1, 9, (3,)), name="_int", batched=False),
+]
 
 _DEFINED = [
     *rows(

@@ -42,6 +42,8 @@ def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
     leading = [lowering.variable(lowering.type_of(v.aval)) for v in hoisted]
     inputs = [lowering.variable(lowering.type_of(v.aval)) for v in jaxpr.invars]
     outputs = lowering.run(jaxpr, leading if hoist_constants else consts, inputs)
+    if None in outputs:
+        raise UnsupportedPrimitive("the tangent of an integer, of dtype float0, is no result of a Program")
     program = replace(lowering.finish(name, [*leading, *inputs], outputs), rules=lowering.names.rules)
     return (program, [keys.raw(c) for c in consts]) if hoist_constants else program
 

@@ -136,6 +136,8 @@ class _Splitting:
 
     def is_one_program(self, jaxpr) -> bool:
         """Whether nothing is known against it."""
+        if any(jaxprs.is_float0(v.aval) for v in jaxpr.outvars):
+            return False
         axes = _axes(jaxpr.invars)
         return all(devices.varying(v.aval) == axes for v in jaxpr.outvars) and not any(
             reason_for_jax(eqn, self.rules) for eqn in jaxpr.eqns

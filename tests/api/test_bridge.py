@@ -191,6 +191,18 @@ def test_integer_arguments_have_no_derivative():
     assert jax.grad(lambda n: g(2.0, n, flag)[0], allow_int=True)(n).dtype == jax.dtypes.float0
 
 
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+def test_a_result_may_be_the_cotangent_of_an_integer(execute):
+    def f(n, x):
+        return jax.grad(lambda n, x: n * x * x, argnums=(0, 1), allow_int=True)(n, x)
+
+    for g in (pb.bridge(f, execute=execute), jax.jit(pb.bridge(f, execute=execute))):
+        dn, dx = g(3, 2.0)
+        assert (dn.dtype, dn.shape, dx) == (jax.dtypes.float0, (), 12.0)
+    with pytest.raises(pb.UnsupportedPrimitive, match="float0"):
+        pb.trace(f)(3, 2.0)
+
+
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("x", [2.0, 3, True, 2j, np.float16(2), np.int8(3), jnp.float32(1)], ids=repr)
 def test_weak_types_are_those_of_jit(x, wide):

@@ -6,6 +6,7 @@ import itertools
 
 from jax import lax
 
+from ...ir.numerals import is_inexact
 from ..adapter import equation_parameters
 from ..adapter.linear_map import linear_map
 from .spec import Spec
@@ -52,6 +53,9 @@ def _linear_call(*operands, residuals, call, transpose):
 
 def _lower_linear_call(lowering, eqn, inputs):
     linear = equation_parameters.linear_call(eqn)
+    if not any(is_inexact(a.type.dtype) for a in inputs[linear.residuals :]):
+        # Integers have no cotangents, and the transpose may give others, such as quotients.
+        return lowering.inline(linear.call, inputs)
     call = lowering.body(linear.call)
 
     def back(inner, args):

@@ -1,0 +1,1 @@
+"""Every operation at every dtype, compared with JAX: `python -m tests.dtypes [PATTERN ...]`."""

@@ -1,0 +1,22 @@
+"""Where pybridge differs from JAX on purpose: docs/limits.md has a line for each."""
+
+from __future__ import annotations
+
+import re
+
+_EXTREMA = "(max|min|cummax|cummin|clamp|reduce_max|reduce_min|sort|top_k)"
+
+EXPECTED: dict[str, str] = {
+    rf"{_EXTREMA}\S*/c\d+\S* (jvp|vjp) \w+ accepted": "derivatives of the larger of complex numbers",
+    r"remat_policy\S*/c\d+ vjp \w+ accepted": "what a checkpoint keeps of complex numbers is not rounded",
+    r"sign\S*/c\d+/special (jvp|vjp) \w+ wrong": "the derivative of a complex sign at 0 is 0, not NaN",
+    r"pow\S*/c\d+/special \w+ \w+ wrong": "0 to a complex power of positive real part is 0, not NaN",
+    r"atan2/c\d+/special \w+ \w+ wrong": "the side of a cut, which XLA's rounding decides",
+}
+"""The reason by a pattern for "VARIANT PART EXECUTE KIND"."""
+
+
+def reason(variant: str, part: str, execute: str, kind: str) -> str | None:
+    """Why a finding of this kind is none, if so."""
+    text = f"{variant} {part} {execute} {kind}"
+    return next((why for pattern, why in EXPECTED.items() if re.fullmatch(pattern, text)), None)
