@@ -310,6 +310,14 @@ _INDEXING = [
     ),
     *rows(
         "gather",
+        "i32 u8 bool",
+        _gather(_GATHER_ROWS, (1, 3), "fill", fill_value=1.5),
+        whole_range(),
+        _ROWS,
+        name="_fill_value_ints",
+    ),
+    *rows(
+        "gather",
         WIDE,
         _gather(_GATHER_ROWS, (1, 4), "promise_in_bounds", unique_indices=True),
         X,

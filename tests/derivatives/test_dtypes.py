@@ -15,7 +15,7 @@ from dtypes.worker import swept
 from pybridge.ir.numerals import DTYPES as OURS
 
 # What is likeliest to differ from dtype to dtype: ties, orders, overflow, division by zero, empty parts.
-WATCHED = ("div", "reduce_max", "argmax", "sort", "cumsum", "scatter_max_clip", "dot_general")
+WATCHED = ("div", "digamma", "reduce_max", "argmax", "sort", "cumsum", "scatter_max_clip", "dot_general")
 
 
 @pytest.fixture(autouse=True)

@@ -144,8 +144,7 @@ def _refused(case: Case, expected: Exception, executes: Iterable[str]) -> Iterat
         try:
             jax.eval_shape(pb.bridge(case.f, execute=execute.replace("eager", "auto")), *case.inputs())
         except Exception as e:
-            named = isinstance(e, (type(expected), pb.PyBridgeError))
-            yield "ok" if named else Finding(case.name, "value", execute, "error", _short(e))
+            yield "ok" if _is_named(e) else Finding(case.name, "value", execute, "error", _short(e))
         else:
             yield Finding(case.name, "value", execute, "accepted", _short(expected))
 
@@ -155,12 +154,9 @@ def compared(part: Part, ours: Any, theirs: Any) -> tuple[str, str] | None:
     if isinstance(theirs, Exception):
         if not isinstance(ours, Exception):
             return "accepted", _short(theirs)
-        if isinstance(ours, (type(theirs), pb.PyBridgeError)) and not isinstance(ours, pb.JuliaError):
-            return None
-        return "error", _short(ours)
+        return None if _is_named(ours) else ("error", _short(ours))
     if isinstance(ours, Exception):
-        named = isinstance(ours, pb.PyBridgeError) and not isinstance(ours, pb.JuliaError)
-        return ("refusal" if named else "error"), _short(ours)
+        return ("refusal" if _is_named(ours) else "error"), _short(ours)
     if len(ours) != len(theirs):
         return "wrong", f"{len(ours)} results, not {len(theirs)}"
     special = part.case.name.endswith("/special")
@@ -171,6 +167,13 @@ def compared(part: Part, ours: Any, theirs: Any) -> tuple[str, str] | None:
         if differing is not None:
             return "wrong", f"result {k} " + differing
     return None
+
+
+def _is_named(e: Exception) -> bool:
+    """Whether it is about the function, by pybridge or JAX, and no mistake in their code or in Julia's."""
+    return isinstance(e, pb.PyBridgeError | TypeError | ValueError | NotImplementedError) and not isinstance(
+        e, pb.JuliaError
+    )
 
 
 def _short(e: Exception) -> str:

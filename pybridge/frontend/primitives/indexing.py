@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
@@ -39,9 +40,13 @@ def _mode(eqn) -> str:
     return _MODE_NAMES[mode]
 
 
-def _fill_value(value):
-    """A number or None. Numbers of the operand's dtype; complex ones only where they are real."""
-    if value is None or isinstance(value, bool | int | float):
+def _fill_value(value, dtype):
+    """A number or None. A number of the operand's dtype; a complex one only where it is real."""
+    if value is None:
+        return None
+    if not jnp.issubdtype(dtype, np.inexact):
+        return np.asarray(value).astype(dtype).item()
+    if isinstance(value, bool | int | float):
         return value
     number = value.item() if hasattr(value, "item") else value
     if isinstance(number, complex):
@@ -86,7 +91,7 @@ def _gathering(eqn):
         **{name: integers(getattr(numbers, name)) for name in _GATHER_DIMS},
         "slice_sizes": dims(eqn.params["slice_sizes"]),
         "mode": _mode(eqn),
-        "fill_value": _fill_value(eqn.params["fill_value"]),
+        "fill_value": _fill_value(eqn.params["fill_value"], eqn.invars[0].aval.dtype),
         "sorted": bool(eqn.params["indices_are_sorted"]),
         "unique": bool(eqn.params["unique_indices"]),
     }
