@@ -41,8 +41,8 @@ _KINDS |= {"u8": "unsigned", "u16": "unsigned", "u32": "unsigned", "u64": "unsig
 
 def family(case: Case) -> str:
     """The name that a case has in common with those of other dtypes."""
-    name, _, *number = case.name.split("/")
-    return "/".join([name, *number])
+    name, *dtype_and_number = case.name.split("/")
+    return "/".join([name, *dtype_and_number[1:]])
 
 
 def _at_full_width() -> list[Case]:
