@@ -28,8 +28,18 @@ RNG = np.random.default_rng(71)
 X = jnp.asarray(RNG.uniform(0.2, 1, (3,)), jnp.float32)
 V = jnp.asarray(RNG.uniform(-1, 1, (3,)), jnp.float32)
 
-SINCE = {"jax_custom_vjp3": (0, 10), "jax_remat3": (0, 10), "jax_scan3": (0, 10), "jax_custom_jvp3": (0, 11)}
+SINCE = {
+    "jax_custom_vjp3": (0, 10),
+    "jax_remat3": (0, 10, 2),
+    "jax_scan3": (0, 10, 2),
+    "jax_custom_jvp3": (0, 11),
+}
 """The settings, and the JAX that has them first."""
+
+
+def needs(setting):
+    if jax.__version_info__ < SINCE[setting]:
+        pytest.skip(f"{setting} is there from JAX {'.'.join(map(str, SINCE[setting]))} on")
 
 
 @contextlib.contextmanager
@@ -257,8 +267,7 @@ def test_gradients_wherever_it_is(name):
 
 @pytest.mark.parametrize("setting", OBJECTS)
 def test_one_kind_of_object_alone(setting):
-    if jax.__version_info__ < SINCE[setting]:
-        pytest.skip(f"{setting} is there from JAX {'.'.join(map(str, SINCE[setting]))} on")
+    needs(setting)
     make = {"jax_custom_vjp3": own_vjp, "jax_custom_jvp3": own_jvp, "jax_remat3": checkpoints}[setting]
     (expected,) = computed([jax.value_and_grad(loss(make()))], [(X,)])
     with switched_on(setting):
@@ -382,6 +391,7 @@ def loops(x):
 
 def test_loops():
     """JAX itself neither reverses them nor has their gradients."""
+    needs("jax_scan3")
     batch = jnp.stack([X, V])
 
     def derivatives(f):
@@ -405,6 +415,7 @@ def test_loops():
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("policy", EXACT)
 def test_policies_mean_the_same(policy, place):
+    needs("jax_remat3")
     if "vmap" in place and jax.__version_info__ < (0, 11):
         pytest.skip(NOT_YET["checkpoint"])
 
