@@ -57,14 +57,14 @@ def program_of(
     function: str, arguments: list[str] | None, seed: int, argnums: str | None, argnames: str | None
 ) -> Iterator[Program]:
     """The Program in the archive of that name, or that of a function as `example_of` has it."""
-    if not (":" in function or function.endswith(".py") or Path(function).is_file()):
-        raise UnknownOption(
-            f"there is no archive {function}; a function is module:function or path/to/file.py:function"
-        )
     if ":" in function or function.endswith(".py"):
         with example_of(function, arguments, seed, argnums, argnames, symbolic=True) as example:
             yield example.program()
         return
+    if not Path(function).is_file():
+        raise UnknownOption(
+            f"there is no archive {function}; a function is module:function or path/to/file.py:function"
+        )
     if arguments:
         raise UnknownOption(f"{function} is an archive, whose Program takes no arguments to be made")
     from ..runtime.archives import load

@@ -31,7 +31,7 @@ ORDERING = frozenset(
         """
     )
 )
-"""Operations beside the elementwise ones that get special values: these matter to what they choose or add."""
+"""Operations other than elementwise ones that get special values, which matter to what they choose or add."""
 
 ENDLESS = frozenset(names("igamma igammac igamma_grad_a regularized_incomplete_beta zeta polygamma"))
 """Operations whose loops in XLA do not end at some pairs of special values; their cases have values of their

@@ -8,9 +8,8 @@ from typing import Any
 from ...errors import EngineUnavailable, PyBridgeError
 from ...ir.program import Program
 from ...runtime import julia
+from ...runtime.julia.probe import ENZYME_OLDEST
 from ..engine import Engine, Options
-
-OLDEST = (1, 10)
 
 
 def _apply(program: Program, arrays: Sequence[Any], options: Options) -> Sequence[Any]:
@@ -24,15 +23,13 @@ def _unavailable() -> PyBridgeError | None:
         running = julia.installation()
     except PyBridgeError as missing:
         return missing
-    if running.release < OLDEST:
+    if running.release < ENZYME_OLDEST:
         return EngineUnavailable(
             f'engine="enzyme" needs Julia 1.10 or newer, and this is {running.version}: '
             "set PYBRIDGE_JULIA to a newer one"
         )
     if running.enzyme is None:
-        return EngineUnavailable(
-            "Enzyme.jl is not in Julia's environment: `pybridge setup --enzyme`"
-        )
+        return EngineUnavailable("Enzyme.jl is not in Julia's environment: `pybridge setup --enzyme`")
     return None
 
 

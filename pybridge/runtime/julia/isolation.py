@@ -59,9 +59,10 @@ def apart(path: Path) -> ctypes.CDLL:
 
     Raises JuliaUnusable where that cannot be had and another is there; OSError where it cannot be loaded.
     """
-    if not _needed(path):
+    tables = _unversioned(path)
+    if tables is None:
         return loading.opened(path, os.RTLD_GLOBAL)
-    if (library := _isolated(path)) is not None:
+    if (library := _isolated(path, tables)) is not None:
         return library
     if other := another():
         raise JuliaUnusable(
@@ -87,22 +88,22 @@ def bind_image(image: Path) -> None:
         loading.opened(image, _mode())
 
 
-def _needed(path: Path) -> bool:
-    """Whether this libjulia's symbols have no versions that keep it apart from other Julias."""
+def _unversioned(path: Path) -> Library | None:
+    """The tables of this libjulia; None where its symbols have versions, which keep it apart from others."""
     try:
-        return not Library(path.resolve()).has_versions
+        tables = Library(path.resolve())
     except ValueError:  # another platform, whose loader keeps libraries apart by itself
-        return False
+        return None
+    return None if tables.has_versions else tables
 
 
-def _isolated(path: Path) -> ctypes.CDLL | None:
+def _isolated(path: Path, tables: Library) -> ctypes.CDLL | None:
     """None where this machine or this Julia does not allow it.
 
     Julia 1.6 and newer are no single library, and give their own names to the process wherever they are.
     """
     if platform.machine() != "x86_64":
         return None
-    tables = Library(path.resolve())
     slots, names = list(tables.slots("dlsym")), set(tables.exported())
     if not slots or "jl_dlsym" not in names:
         return None

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from ...errors import JuliaUnusable
 from . import juliacall_choice
 from .debian import Progress, talking
-from .probe import Installation
+from .probe import ENZYME_OLDEST, Installation
 
 ENZYME_UUID = "7da242da-08ed-463a-9acd-ee780be4f1d9"
 ENZYME_VERSION = "0.13"  # as in julia/Project.toml
-ENZYME_OLDEST = (1, 10)
 
 _NETWORK_PATIENCE = 5.0  # seconds to see whether Julia's servers answer at all
 _SILENCE = 600.0  # seconds without a word after which an installation is given up

@@ -15,6 +15,8 @@ from . import forks
 from .remembered import recall, remember
 
 OLDEST = (1, 5)
+ENZYME_OLDEST = (1, 10)
+"""The oldest Julia that Enzyme.jl takes."""
 TIMEOUT = 60.0
 REMEDY = (
     "install Julia 1.10 or newer and put it on PATH or set PYBRIDGE_JULIA to its executable, "
