@@ -47,22 +47,26 @@ class Worker:
             WorkerFailed: the process ended, or did not answer in time and was killed.
         """
         assert self._process.stdin is not None and self._process.stdout is not None
-        late = threading.Timer(_PATIENCE, self._process.kill)
-        late.start()
+        late = threading.Event()
+        timer = threading.Timer(_PATIENCE, self._end, (late,))
+        timer.start()
         try:
             print(question, file=self._process.stdin, flush=True)
             answer = self._process.stdout.readline()
         except BrokenPipeError:
             answer = ""
         finally:
-            in_time = late.is_alive()
-            late.cancel()
+            timer.cancel()
         if not answer:
-            raise self._failure(in_time)
+            raise self._failure(late.is_set())
         return json.loads(answer)
 
-    def _failure(self, in_time: bool) -> WorkerFailed:
-        if not in_time:
+    def _end(self, late: threading.Event) -> None:
+        late.set()
+        self._process.kill()
+
+    def _failure(self, late: bool) -> WorkerFailed:
+        if late:
             return WorkerFailed(f"no answer within {_PATIENCE:g} s")
         status = self._process.wait()
         self._errors.seek(0)
