@@ -7,8 +7,9 @@ GIL go: a Julia that held it while waiting for a collection would freeze with Py
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -90,6 +91,21 @@ class LibJulia:
             self.uint64("UInt64(cglobal(:jl_gc_safe_leave))")
         )
         self._yield = self.evaluate("yield")  # rooted: Base owns it
+        self._resume_threads = self._resumption()
+
+    def _resumption(self) -> Callable[[], None]:
+        """What lets Julia's other threads go on after the exit hooks.
+
+        From 1.12 on the hooks end with all of them suspended, and those of XLA's pool that have called into Julia
+        are among them: at their end they would wait for ever, and with them the end of the process.
+        """
+        address = self.uint64(
+            '@static VERSION >= v"1.12" ? UInt64(cglobal(:jl_safepoint_resume_all_threads)) : UInt64(0)'
+        )
+        if not address:
+            return lambda: None
+        task = self.uint64("UInt64(pointer_from_objref(current_task()))")
+        return functools.partial(ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address), task)
 
     def on_first_thread(self) -> bool:
         """Whether the calling thread is the one that Julia started on (Julia 1.9 and later)."""
@@ -138,7 +154,9 @@ class LibJulia:
         self._library.jl_exception_clear()
 
     def finish(self) -> None:
+        """Run Julia's exit hooks. Nothing of Julia may be called afterwards."""
         self._library.jl_atexit_hook(0)
+        self._resume_threads()
 
     def _copied(self, text: int) -> str:
         # a Julia String is its length, one machine word, followed by its bytes; no safepoint lies
