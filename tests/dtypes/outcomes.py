@@ -154,7 +154,7 @@ def compared(part: Part, ours: Any, theirs: Any) -> tuple[str, str] | None:
     if isinstance(theirs, Exception):
         if not isinstance(ours, Exception):
             return "accepted", _short(theirs)
-        return None if _is_named(ours) else ("error", _short(ours))
+        return None if _is_named(ours) or _short(ours) == _short(theirs) else ("error", _short(ours))
     if isinstance(ours, Exception):
         return ("refusal" if _is_named(ours) else "error"), _short(ours)
     if len(ours) != len(theirs):
