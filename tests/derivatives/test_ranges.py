@@ -65,6 +65,32 @@ def test_derivatives_of_a_power_with_an_integer_exponent(bridge, dtype):
         assert derivative(0.0, dtype(n)) == expected
 
 
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 60), (np.float64, 600)])
+def test_derivatives_of_functions_that_are_nearly_constant_or_nearly_infinite(bridge, dtype, far):
+    with jax.enable_x64(dtype is np.float64):
+        x = np.array([far / 4, far, 1.1 * far], dtype)
+        rest = np.exp(-x.astype(np.longdouble))  # log(sigmoid(x)) is -rest but for its square
+        log_sigmoid, rtol = bridge(jax.nn.log_sigmoid), 8 * far * np.finfo(dtype).eps
+        for order, expected in enumerate((-rest, rest, -rest)):
+            np.testing.assert_allclose(_derivative(log_sigmoid, order)(x), expected.astype(dtype), rtol=rtol)
+        largest = np.array([np.finfo(dtype).maxexp - 0.1], dtype)
+        exact = np.exp2(largest.astype(np.longdouble))
+        for order in range(4):
+            expected = (exact * np.log(np.longdouble(2)) ** order).astype(dtype)
+            np.testing.assert_allclose(
+                _derivative(bridge(jnp.exp2), order)(largest),
+                expected,
+                rtol=64 * largest[0] * np.finfo(dtype).eps,
+            )
+
+
+def _derivative(f, order):
+    """Of a function of arrays that treats each element by itself."""
+    for _ in range(order):
+        f = jax.grad(lambda x, f=f: jnp.sum(f(x)))
+    return f
+
+
 @pytest.mark.parametrize(("dtype", "x", "y"), [(np.float16, 4e4, 5e4), (np.float32, 2e38, 3e38)])
 def test_terms_are_not_added_before_what_makes_them_smaller(bridge, dtype, x, y):
     x, y, w = (np.full(3, v, dtype) for v in (x, y, 0.25))
