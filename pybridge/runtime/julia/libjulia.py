@@ -96,8 +96,8 @@ class LibJulia:
     def _resumption(self) -> Callable[[], None]:
         """What lets Julia's other threads go on after the exit hooks.
 
-        From 1.12 on the hooks end with all of them suspended, and those of XLA's pool that have called into Julia
-        are among them: at their end they would wait for ever, and with them the end of the process.
+        From 1.12 on the hooks end with all of them suspended, those of XLA's pool among them that have called
+        into Julia: at their end they would wait for ever, and with them the end of the process.
         """
         address = self.uint64(
             '@static VERSION >= v"1.12" ? UInt64(cglobal(:jl_safepoint_resume_all_threads)) : UInt64(0)'
