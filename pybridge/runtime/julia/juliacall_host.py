@@ -40,7 +40,8 @@ def prepare(julia: Installation) -> Callable[[], Hosted]:
         library = LibJulia(Path(juliacall.CONFIG["libpath"]), running=True)
         library.join()
         library.share_event_loop()
-        return Hosted(library, signals.Guard.after_start(), _nothing)  # juliacall has an exit hook of its own
+        _resume_threads_at_the_end(juliacall, library)
+        return Hosted(library, signals.Guard.after_start(), library.run_hooks)  # juliacall does the rest
 
     return start
 
@@ -59,6 +60,7 @@ def prepare_to_attach(julia: Installation) -> Callable[[], Hosted]:
     signals.give_back_to_python()
     library.join()
     library.share_event_loop()
+    _resume_threads_at_the_end(juliacall, library)
     region = library.parked()
     region.__enter__()
     # hooks run in reverse order: this one before juliacall's
@@ -70,6 +72,18 @@ def prepare_to_attach(julia: Installation) -> Callable[[], Hosted]:
         return Hosted(library, guard, _nothing)
 
     return join
+
+
+def _resume_threads_at_the_end(juliacall: Any, library: LibJulia) -> None:
+    """After juliacall's exit hook, which has been registered already, so that no other can come after it."""
+    opened = juliacall.CONFIG["lib"]
+    end = opened.jl_atexit_hook
+
+    def end_and_resume(status: int) -> None:
+        end(status)
+        library.resume_threads()
+
+    opened.jl_atexit_hook = end_and_resume
 
 
 def _require_handlers(juliacall: Any) -> None:

@@ -91,13 +91,13 @@ class LibJulia:
             self.uint64("UInt64(cglobal(:jl_gc_safe_leave))")
         )
         self._yield = self.evaluate("yield")  # rooted: Base owns it
-        self._resume_threads = self._resumption()
+        self.resume_threads = self._resumption()
 
     def _resumption(self) -> Callable[[], None]:
-        """What lets Julia's other threads go on after the exit hooks.
+        """What lets Julia's other threads go on once it has ended.
 
-        From 1.12 on the hooks end with all of them suspended, those of XLA's pool among them that have called
-        into Julia: at their end they would wait for ever, and with them the end of the process.
+        From 1.12 on it suspends them all, those of XLA's pool among them that have called into Julia: where
+        these end they would wait for ever, and with them the end of the process.
         """
         address = self.uint64(
             '@static VERSION >= v"1.12" ? UInt64(cglobal(:jl_safepoint_resume_all_threads)) : UInt64(0)'
@@ -154,9 +154,19 @@ class LibJulia:
         self._library.jl_exception_clear()
 
     def finish(self) -> None:
-        """Run Julia's exit hooks. Nothing of Julia may be called afterwards."""
+        """End Julia: its hooks and finalizers run. Nothing of it may be called afterwards."""
         self._library.jl_atexit_hook(0)
-        self._resume_threads()
+        self.resume_threads()
+
+    def run_hooks(self) -> None:
+        """Run the hooks of Julia's `atexit` on this thread, so that the end of Julia has none to run.
+
+        Hooks may wait for tasks, as that of Julia's profiler does, which only Julia's own threads run. Others
+        call Python: the GIL is held, as it is where juliacall ends Julia.
+        """
+        evaluate = ctypes.PYFUNCTYPE(_Value, ctypes.c_char_p)(("jl_eval_string", self._library))
+        evaluate(b"Base._atexit(Cint(0))")
+        self._library.jl_exception_clear()
 
     def _copied(self, text: int) -> str:
         # a Julia String is its length, one machine word, followed by its bytes; no safepoint lies
