@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -53,6 +54,25 @@ def test_juliacall_first(shared: Python) -> None:
         print("fine")
     """)
     assert said.fine() == "fine\n"
+
+
+@pytest.mark.pythoncall
+@pytest.mark.parametrize("first", ["juliacall", "pybridge"])
+def test_a_process_ends_whose_kernels_ran_on_threads_of_xlas(shared: Python, first: str) -> None:
+    """At Julia 1.12's end other threads are suspended, and XLA waits for the end of its own."""
+    depot = {name: os.environ[name] for name in ["JULIA_DEPOT_PATH"] if name in os.environ}
+    users = shared.importing_all.without("PYBRIDGE_JAXPRAD", "JULIA_DEPOT_PATH")
+    said = users.with_(**depot, PYBRIDGE_CACHE="off").run(f"""
+        import {first}
+        import jax, jax.numpy as jnp
+        import pybridge as pb
+        def f(x):
+            return jnp.sum(jnp.tanh(x @ x.T) @ jnp.ones((40, 300)) @ jnp.ones((300, 40)))
+        x = jnp.linspace(-1, 1, 1600).reshape(40, 40)
+        slope = jax.jit(jax.grad(pb.bridge(f, execute="julia")))(x)
+        print(bool(jnp.allclose(slope, jax.grad(f)(x), rtol=1e-3, atol=1e-1)))
+    """)
+    assert said.fine() == "True\n"
 
 
 @pytest.mark.pythoncall
