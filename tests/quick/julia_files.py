@@ -13,7 +13,7 @@ from pybridge.ir.schema import OPERATIONS
 from .choice import ROOT, Candidate, seconds_of
 
 TESTS = ROOT / "julia" / "test"
-_ALWAYS = ("layers", "line_length")
+_ALWAYS = ("internals", "layers", "line_length")
 _WORD = re.compile(r"[A-Za-z_]\w*!?")
 # What a file defines: functions, types, constants, and the primitives that it names by symbols.
 _DEFINED = re.compile(
