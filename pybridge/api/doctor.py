@@ -1,4 +1,4 @@
-"""`pb.doctor()`: what is available on this machine, why something is not, and the command that mends it.
+"""`pb.doctor()`: what is available on this machine, why something is not, and the command that corrects it.
 
 Everything that could end the process, such as starting a broken Julia, is tried in a process of its own.
 """
@@ -86,7 +86,7 @@ class Report:
         from rich.markup import escape
         from rich.table import Table
 
-        table = Table("", "state", "what was found", "what mends it", title="pybridge doctor")
+        table = Table("", "state", "what was found", "what to do", title="pybridge doctor")
         for row in self.rows:
             table.add_row(
                 escape(row.name), _MARKS.get(row.state, row.state), escape(row.detail), escape(row.remedy)
@@ -119,11 +119,11 @@ def _search() -> Iterator[Row]:
     for step in found.steps:
         state = _OUTCOMES.get(step.outcome, "info")
         detail = step.reason if step.outcome in ("chosen", "unusable") else f"{step.outcome}: {step.reason}"
-        yield Row(f"search: {step.place}", state, detail, _mend(step) if step.outcome == "unusable" else "")
+        yield Row(f"search: {step.place}", state, detail, _remedy(step) if step.outcome == "unusable" else "")
     yield from _julia(found)
 
 
-def _mend(step: julia.Step) -> str:
+def _remedy(step: julia.Step) -> str:
     return f"point {step.place} at a working Julia, or unset it" if step.place == SETTING else _SETUP
 
 
@@ -131,14 +131,18 @@ def _julia(found: Discovery) -> Iterator[Row]:
     chosen = found.julia
     if chosen is None:
         unusable = [step for step in found.steps if step.outcome == "unusable"]
-        remedy = _mend(unusable[0]) if unusable else _SETUP
+        remedy = _remedy(unusable[0]) if unusable else _SETUP
         yield Row("Julia", "missing", "no Julia that works was found", remedy)
         for name in ("start", "JaxprAD", "PythonCall", "Enzyme.jl"):
             yield Row(name, "missing", "needs Julia, see there")
         return
     recent = chosen.release >= (1, 10)
     note = "" if recent else "; 1.10 or newer would bring Enzyme.jl and PythonCall"
-    yield Row("Julia", "ok", f"{chosen.version}, {chosen.libjulia}{note}")
+    if chosen.untried:
+        remedy = "set PYBRIDGE_JULIA to an older one if something fails"
+        yield Row("Julia", "info", f"{chosen.untried}: {chosen.libjulia}", remedy)
+    else:
+        yield Row("Julia", "ok", f"{chosen.version}, {chosen.libjulia}{note}")
     how = {
         "embedded": "libjulia embedded directly",
         "juliacall": "through juliacall, so that Julia objects can be shared",

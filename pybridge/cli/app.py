@@ -79,7 +79,7 @@ def doctor(
     rules: Annotated[bool, typer.Option("--rules", help="Count transpose rules over JVP rules.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show what is available, what is missing, and what mends it."""
+    """Show what is available, what is missing, and what to do."""
     with _errors(debug):
         if rules:
             _show_rules()

@@ -154,8 +154,8 @@ class Reference:
 
     precision: "float64", or the inputs' own where the function cannot be run in float64.
     finite_difference: the relative error of the JVP against central differences, at the best of all steps.
-    derivative: whether it is the derivative of the value, by difference quotients: what no engine can mend,
-        since all take the user's rules.
+    derivative: whether it is the derivative of the value, by difference quotients: what no engine can
+        correct, since all take the user's rules.
     by_operation: each operation is compiled for itself, since XLA makes something else of the whole.
     condition: of value, JVP and VJP, by leaf: how much random relative changes of the inputs are magnified,
         at least 1.

@@ -27,7 +27,7 @@ class Engine:
     """name: as `bridge(f, engine=name)` knows it.
 
     apply: (program, arrays, options) -> results; differentiable in JAX by this engine's means.
-    unavailable: the exception that says why the engine cannot work here and what mends it, or None.
+    unavailable: the exception that says why the engine cannot work here and what to do, or None.
     executes: the execute modes it can do.
     orders: how often what it makes can be differentiated, where that is known to end.
     """

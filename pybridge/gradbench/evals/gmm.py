@@ -1,7 +1,7 @@
 """The logarithm of a Gaussian mixture's posterior probability, with a Wishart prior, and its gradient.
 
 Srajer, Kukelova and Fitzgibbon, A benchmark of selected algorithmic differentiation tools on some problems
-in computer vision and machine learning, Optimization Methods and Software 33 (2018), as GradBench mended it.
+in computer vision and machine learning, Optimization Methods and Software 33 (2018), as GradBench fixed it.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def setup(
     report = progress or _log
     report("looking for Julia", None)
     before = find()
-    if before.steps[0].outcome == "unusable":  # an explicit setting stays the user's to mend
+    if before.steps[0].outcome == "unusable":  # an explicit setting stays the user's to correct
         before.require()
     if before.julia is not None:
         outcome = Outcome(before.julia, False, f"Julia {before.julia.version} is already there")

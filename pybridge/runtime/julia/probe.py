@@ -15,6 +15,8 @@ from . import forks
 from .remembered import recall, remember
 
 OLDEST = (1, 5)
+NEWEST = (1, 12)
+"""The newest Julia that ran pybridge's tests; with newer ones it warns."""
 ENZYME_OLDEST = (1, 10)
 """The oldest Julia that Enzyme.jl takes."""
 TIMEOUT = 60.0
@@ -77,6 +79,13 @@ class Installation:
     @property
     def release(self) -> tuple[int, int]:
         return _release(self.version)
+
+    @property
+    def untried(self) -> str | None:
+        """That it is newer than any that ran the tests, if so."""
+        newest = ".".join(map(str, NEWEST))
+        tried = self.release <= NEWEST
+        return None if tried else f"Julia {self.version}, newer than {newest}, with which pybridge was tested"
 
     def facts(self) -> dict[str, str | None]:
         """What it said."""

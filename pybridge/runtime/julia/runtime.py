@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,6 +149,8 @@ class Runtime:
 
         found = self._search()
         julia = found.require()
+        if julia.untried:
+            warnings.warn(f"{julia.untried}; PYBRIDGE_JULIA may name another", RuntimeWarning, stacklevel=2)
         package, start_from, compiled = self._package(), julia, True
         if found.host == "embedded" and image.wanted(julia, package):
             start_from = image.with_image(julia, package)

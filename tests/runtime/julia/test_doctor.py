@@ -98,3 +98,21 @@ def test_it_prints(form: str, python: Python) -> None:
     text = said.fine()
     for name in [*NAMES, *PLACES, "pybridge setup"]:
         assert name in text
+
+
+def test_a_julia_that_is_newer_than_any_that_was_tested(python: Python) -> None:
+    said = python.run("""
+        import warnings
+        from pybridge.runtime.julia import probe, request
+        probe.NEWEST = (1, 4)
+        from pybridge.api.doctor import doctor
+        row = doctor()["Julia"]
+        assert row.state == "info" and "newer than 1.4" in row.detail and row.remedy
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert [request("echo", "text") for _ in range(2)] == ["text", "text"]
+        (warning,) = caught
+        assert warning.category is RuntimeWarning and "newer than 1.4" in str(warning.message)
+        print("fine")
+    """)
+    assert said.fine() == "fine\n"
