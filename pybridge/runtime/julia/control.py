@@ -78,6 +78,11 @@ class Control:
         """Once, before any call."""
         self._thread.start()
 
+    def wait_for_start(self) -> None:
+        """Return once Julia runs, or has failed to start."""
+        while self._thread.is_alive() and not self._started.done.wait(_TICK):
+            pass
+
     @property
     def failed(self) -> bool:
         return self._started.error is not None

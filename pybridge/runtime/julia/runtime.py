@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import threading
@@ -171,6 +172,8 @@ class Runtime:
 
         live.control = Control(begin, cancel)
         atexit.register(self._exit)
+        if live.how == "juliacall":
+            _before_exit_hooks(live.control.wait_for_start)
         return live, live.control
 
     def _exit(self) -> None:
@@ -188,6 +191,19 @@ class Runtime:
 
     def _after_fork(self) -> None:
         self._starting = threading.RLock()  # a thread that is gone may have held the other
+
+
+def _before_exit_hooks(wait: Callable[[], None]) -> None:
+    """Python does so at its exit, before it runs hooks.
+
+    While it starts Julia, juliacall registers one that ends it, which from 1.12 on waits for the thread that
+    starts it: and this one for the interpreter, which the hook holds. Only what `concurrent.futures` uses
+    comes before all hooks.
+    """
+    register = getattr(threading, "_register_atexit", None)
+    with contextlib.suppress(RuntimeError):  # Python is exiting already
+        if register is not None:
+            register(wait)
 
 
 def _loading(package: str, compiled: bool) -> str:
