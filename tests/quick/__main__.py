@@ -19,7 +19,7 @@ from ..julia_tests import command
 from . import julia_files, python_files
 from .choice import ROOT, Candidate, fitting, known_seconds
 
-_JULIA_BUDGET = 75.0  # seconds in a whole run, where files share what Julia compiles; alone they take twice that
+_JULIA_BUDGET = 75.0  # seconds in a whole run, where files share what Julia compiles; alone they take twice
 _PYTHON_BUDGET = 120.0
 _CASES = "tests/derivatives/test_cases.py"
 
