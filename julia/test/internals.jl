@@ -86,7 +86,7 @@ gone() = [
     "$name: $purpose" for (purpose, names) in INTERNALS for name in names
     if expected(name) && !(is_of_c(name) ? has_function(name) : has(name))]
 
-const USED = names_used(values(sources(joinpath(@__DIR__, "..", "src"))))
+const USED = names_used(source_texts(joinpath(@__DIR__, "..", "src")))
 const LISTED = reduce(vcat, last.(INTERNALS))
 
 @testset "what is relied on is there" begin

@@ -40,10 +40,10 @@ function names_used!(found, ex::Expr)
     foldl(names_used!, ex.args; init = found)
 end
 
-"The text of each source in a folder, and below it, by its path."
-sources(folder) = Dict(
-    joinpath(path, file) => read(joinpath(path, file), String)
-    for (path, _, files) in walkdir(folder) for file in files if endswith(file, ".jl"))
+"The texts of the sources in a folder and below it."
+source_texts(folder) = [
+    read(joinpath(path, file), String)
+    for (path, _, files) in walkdir(folder) for file in files if endswith(file, ".jl")]
 
 names_used(texts) =
     foldl((found, text) -> names_used!(found, Base.parse_input_line(text)), texts;
