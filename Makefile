@@ -16,7 +16,7 @@ OLDEST_PYTHON ?= $(shell .ci/pythons $(OLDEST))
 OLDEST_VENV := $(if $(filter-out $(PYTHON),$(OLDEST_PYTHON)),.venv-oldest/python.stamp)
 # What depends on JAX: all tests but those of Julia, of kernels and libraries, of comparisons, of the command line
 # and of other people's packages, which `make zoo` runs on both. Of the derivatives each primitive once, in narrower
-# dtypes: what Julia makes of Programs is the same.
+# dtypes: what Julia makes of Programs is the same. A test has three sets of its parameters (tests/conftest.py).
 OLDEST_TESTS := tests/frontend tests/transformations tests/engines \
 	tests/derivatives/test_cases.py tests/derivatives/test_activity.py \
 	$(filter-out tests/api/test_library%,$(wildcard tests/api/test_*.py)) tests/checkout/test_conformance.py \

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import covering
 import jax
 import pytest
 from times import recording
@@ -30,6 +31,22 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(tempfile.mkdtemp(prefix="pybridge-tests-"))
     os.environ[cache.SETTING] = str(folder)
     config.stash[_RUN] = folder
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `once`, a test runs with few sets of parameters, unless each is about another primitive."""
+    if not covering.ONCE:
+        return
+    instances: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        instances.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {
+        item
+        for group in instances.values()
+        for item in (group if group[0].get_closest_marker("per_primitive") else covering.spread(group, 3))
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -8,14 +8,23 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 SETTING = "PYBRIDGE_TESTS"
 FULL = os.environ.get(SETTING) == "full"
 """Whether everything is tested, however long it takes."""
 ONCE = os.environ.get(SETTING) == "once"
-"""Whether each value is tested with one other only."""
+"""Whether each value is tested with one other only, and each test with few sets of parameters."""
+
+T = TypeVar("T")
+
+
+def spread(values: Sequence[T], most: int) -> list[T]:
+    """At most so many of the values, the first, the last and others at equal distances."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
 
 
 def covering(

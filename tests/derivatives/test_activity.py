@@ -55,6 +55,7 @@ def masks(case, count: int):
     return [(active, tuple(i in active for i in range(count))) for active in chosen]
 
 
+@pytest.mark.per_primitive
 @pytest.mark.parametrize("op", OPS)
 def test_against_jax_and_julia(op):
     for case in (c for c in FULL if c.op == op and c.active):

@@ -38,6 +38,7 @@ _NARROWER = batches(list(reversed(_SUBSET.values())))
 _COMPILED_NARROWER = neighbours(_NARROWER["argvalues"])
 
 
+@pytest.mark.per_primitive
 @pytest.mark.parametrize("cases", **_NARROWER)
 def test_in_narrower_dtypes(cases):
     check_first_order(cases, _COMPILED_NARROWER[cases[0].name])

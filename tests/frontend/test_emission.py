@@ -29,6 +29,7 @@ def ops_of(program: Program) -> set[str]:
     return {eq.op for eq in program.equations}.union(*nested)
 
 
+@pytest.mark.per_primitive
 @pytest.mark.parametrize("cases", **BATCHES)
 def test_traced_programs_compute_their_functions(cases):
     results = _results(_NEIGHBOURS[cases[0].name])
