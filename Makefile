@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PRECIOUS: .venv-3.%/python.stamp
-.PHONY: help setup test test-all test-quick test-julia test-python test-oldest test-portable demo bench bench-polybench bench-choices bench-first zoo docs lint dist clean
+.PHONY: help setup test test-all test-quick test-julia test-julia-code test-julia-others test-python test-oldest test-portable demo bench bench-polybench bench-choices bench-first zoo docs lint dist clean
 
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
@@ -23,6 +23,8 @@ OLDEST_TESTS := tests/frontend tests/transformations tests/engines \
 	$(addprefix --deselect tests/derivatives/test_cases.py::,test_natively test_in_float64)
 # Processes that run tests side by side; each has a Julia of its own.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
+# `make test` runs the oldest Python at the same time as Julia's tests.
+OLDEST_JOBS ?= $(JOBS)
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.txt' -o -name '*.toml' | grep -v Manifest)
 
 help:
@@ -73,7 +75,7 @@ endef
 
 # JaxprAD compiled into Julia takes minutes of one core, which each process of the tests would take anew without.
 .venv/image.stamp: .venv/julia.stamp
-	$(BIN)/pybridge setup --yes
+	.ci/part "image" $(BIN)/pybridge setup --yes
 	touch $@
 
 # The runs share what Julia compiles for the first, which does not depend on Python's version or on JAX's.
@@ -81,11 +83,9 @@ test test-all: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
 test test-all: export PYBRIDGE_TEST_TIMES := $(CURDIR)/.venv/test-times
 test: .venv/python.stamp
 	rm -rf $(PYBRIDGE_CACHE) $(PYBRIDGE_TEST_TIMES)
-	+.ci/part "image, lint, packages" \
-		$(MAKE) --jobs=3 --output-sync=target .venv/image.stamp lint .venv/browser.stamp $(OLDEST_VENV)
-	+.ci/part "Julia's tests" $(MAKE) test-julia
-	+.ci/part "newest Python" $(MAKE) test-python
-	+.ci/part "oldest Python" $(MAKE) test-oldest
+	+$(MAKE) --jobs=$(JOBS) OLDEST_JOBS=1 .venv/image.stamp lint .venv/browser.stamp $(OLDEST_VENV) \
+		test-julia-others test-julia-code test-oldest
+	+$(MAKE) test-python
 	$(BIN)/python -m tests.times $(PYBRIDGE_TEST_TIMES)
 
 # Every combination of parameters, on each Python there is; then every operation at every dtype, the planted faults
@@ -111,23 +111,22 @@ test-on-%: .venv/image.stamp .venv-%/python.stamp
 test-quick: .venv/julia.stamp
 	$(BIN)/python -m tests.quick $(FILES)
 
-test-julia: .venv/image.stamp
-	julia="$$($(BIN)/python -c 'from pybridge.runtime.julia import find, image, processor, source; \
-		julia = image.with_image(find().require(), source.jaxprad()); \
-		print(julia.executable, f"--sysimage={julia.image}", *processor.options(julia))')"; \
-	shared="$$(mktemp -d)"; trap 'rm -rf "$$shared"' EXIT; \
-	seq $(JOBS) | awk '{ print $$1 % 2 ? "-O2" : "-O1" }' | \
-		xargs -P $(JOBS) -I{} $$julia --startup-file=no {} julia/test/runtests.jl --share "$$shared"
+test-julia:
+	+$(MAKE) --jobs=2 test-julia-others test-julia-code
+
+test-julia-code: .venv/image.stamp
+	.ci/part "Julia's tests of kernels" $(BIN)/python -m tests.julia_tests -O2 --code
+
+test-julia-others: .venv/image.stamp
+	.ci/part "Julia's other tests" $(BIN)/python -m tests.julia_tests -O1 --others
 
 test-python: .venv/image.stamp
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	.ci/part "newest Python" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-# XLA compiles quickly here: what its optimiser makes of the same programs is tested with the newest.
 test-oldest: export PYBRIDGE_TESTS ?= once
-test-oldest: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 test-oldest: .venv/image.stamp $(OLDEST_VENV)
 	@$(BIN)/python -c 'import jax, sys; print("tests ran on Python %d.%d" % sys.version_info[:2], "with JAX", jax.__version__)'
-	@if [ -n "$(OLDEST_VENV)" ]; then .venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal $(OLDEST_TESTS); \
+	@if [ -n "$(OLDEST_VENV)" ]; then .ci/part "oldest Python" .venv-oldest/bin/python -m pytest -n $(OLDEST_JOBS) --dist worksteal $(OLDEST_TESTS); \
 	else echo "not on Python $(OLDEST), which is $(if $(OLDEST_PYTHON),the only Python here,not on this machine)"; fi
 
 # What may work on systems other than Linux, where native kernels are not tested.
@@ -164,7 +163,7 @@ docs: .venv/python.stamp
 # Needs no Julia.
 lint: .venv/python.stamp
 	$(BIN)/ruff check .
-	$(BIN)/mypy pybridge
+	.ci/part "types" $(BIN)/mypy pybridge
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import covering
 import jax
 import pytest
+from casekit import QUICK_FLAGS
 from times import recording
 
 from pybridge import cache
@@ -26,6 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """A cache of this run's own, which the processes that share the work share too, and a silent stderr."""
     recording.register(config)
     os.environ.setdefault("PYBRIDGE_PROGRESS", "off")  # how long things take depends on the machine
+    if covering.ONCE:  # what XLA's optimiser makes of the same programs is tested on the newest versions
+        os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
     if cache.SETTING in os.environ:  # the user's choice, or that of the process that started this one
         return
     folder = Path(tempfile.mkdtemp(prefix="pybridge-tests-"))

@@ -13,10 +13,8 @@ from pathlib import Path
 import processes
 from casekit import QUICK_FLAGS
 from covering import FULL
+from julia_tests import julia
 from markdown_it import MarkdownIt
-
-from pybridge.runtime import julia
-from pybridge.runtime.julia import image, source
 
 ROOT = processes.CHECKOUT
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -152,10 +150,9 @@ def _python(blocks: list[Block], folder: Path, variables: dict[str, str]) -> lis
 
 def _julia(blocks: list[Block], folder: Path, variables: dict[str, str]) -> list[str]:
     names = _scripts(blocks, folder, "jl")
-    found = image.with_image(julia.find().require(), source.jaxprad())
     code = "".join(f'include(joinpath(pwd(), "{name}")); print("\\x1e");' for name in names)
-    command = [str(found.executable), "--sysimage", str(found.image), "--startup-file=no", "-e", code]
-    return _outputs(command, folder, JULIA_LOAD_PATH=f"{ROOT / 'julia'}{os.pathsep}", **variables)
+    load_path = f"{ROOT / 'julia'}{os.pathsep}"
+    return _outputs([*julia(compiled=True), "-e", code], folder, JULIA_LOAD_PATH=load_path, **variables)
 
 
 def _shell(blocks: list[Block], folder: Path, variables: dict[str, str]) -> list[str]:

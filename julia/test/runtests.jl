@@ -1,6 +1,7 @@
-# All tests, those of the files named (`julia test/runtests.jl rules/elementwise`), or those that no
-# other process has begun of several that share an empty folder (`--share FOLDER`). Some may
-# be started with `-O1`, which halves what Julia takes to compile: they leave out what tests code.
+# All tests, those of the files named (`julia test/runtests.jl rules/elementwise`), or one of two
+# halves: `--code`, which test what Julia's optimiser makes of kernels, and `--others`, for which
+# `-O1` will do, which halves what Julia takes to compile. One process for each: several would
+# compile the same methods again.
 
 push!(LOAD_PATH, joinpath(@__DIR__, ".."))
 include("support/harness.jl")
@@ -36,31 +37,16 @@ function include_apart(file)
     Base.include(apart, joinpath(@__DIR__, "$file.jl"))
 end
 
-"Whether no other process has begun with the file: making a folder succeeds in one of them."
-function claimed(file, folder)
-    claim = joinpath(folder, replace(file, '/' => '_'))
-    try
-        mkdir(claim)
-        true
-    catch
-        isdir(claim) || rethrow()
-        false
-    end
-end
-
 "Whether a file tests what Julia's optimiser makes of kernels: what they call, how long they take."
 tests_code(file) =
     occursin(r"^(codegen|ffi|math)/", file) ||
     occursin(r"heap_free|least_seconds", read(joinpath(@__DIR__, "$file.jl"), String))
 
-function chosen(arguments)
-    isempty(arguments) && return test_files()
-    arguments[1] == "--share" || return map(f -> replace(f, r"\.jl$" => ""), arguments)
-    files = test_files()
-    optimises = Base.JLOptions().opt_level >= 2
-    shared = vcat(optimises ? filter(tests_code, files) : String[], filter(!tests_code, files))
-    Iterators.filter(file -> claimed(file, arguments[2]), shared)
-end
+chosen(arguments) =
+    isempty(arguments) ? test_files() :
+    arguments == ["--code"] ? filter(tests_code, test_files()) :
+    arguments == ["--others"] ? filter(!tests_code, test_files()) :
+    map(f -> replace(f, r"\.jl$" => ""), arguments)
 
 @testset "JaxprAD" begin
     for file in chosen(ARGS)
