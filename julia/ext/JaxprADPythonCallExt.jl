@@ -3,7 +3,7 @@
 there as addresses, and come back so; neither way is a copy where none is needed."""
 module JaxprADPythonCallExt
 
-using JaxprAD: ArrayLeaf, Container, DictionaryKeys, ForeignFunction, Functions, JaxprAD,
+using JaxprAD: ArrayLeaf, ArrayLike, Container, DictionaryKeys, ForeignFunction, Functions, JaxprAD,
     NumberLeaf, StaticValue, as_array, dtype_name, flatten, istraced, leaf_type, load, refuse_lanes,
     run_program, tangent_leaves, with_tangents
 using PythonCall: Py, pyconvert, pydict, pyimport, pylist, pytuple
@@ -55,7 +55,7 @@ function python_value(s::Container, places, slot)
     python_group(s.type, parts)
 end
 python_group(::Type{Tuple}, parts) = pytuple(parts)
-python_group(::Type{Array}, parts) = pylist(parts)
+python_group(::ArrayLike, parts) = pylist(parts)
 python_group(::Type{<:NamedTuple{names}}, parts) where {names} = named(names, parts)
 python_group(d::DictionaryKeys, parts) =
     pydict(known_value(k) => v for (k, v) in zip(d.keys, parts))

@@ -161,8 +161,7 @@ describe_type(t::TensorType) =
 # ---- results
 
 grouped(r::NamedResult, values) = grouped(r.tree, values)
-grouped(r::SeveralResults, values) = foldl((all, part) -> (all..., grouped(part, values)), r.parts;
-    init = ())
+grouped(r::SeveralResults, values) = Tuple(Any[grouped(part, values) for part in r.parts])
 grouped(::LeafTree, values) = popfirst!(values)
 grouped(t::KnownTree, values) = t.value
 function grouped(t::Tree, values)

@@ -47,6 +47,15 @@ function filled(b::Builder, type::TensorType, value)
 end
 zeros_of(b::Builder, type::TensorType) = filled(b, type, 0)
 
+"The attribute `value` of a `constant`: the elements' real and imaginary parts, in order."
+constant_numbers(x) = Any[constant_number(part) for v in x for part in parts_of_number(v)]
+constant_number(v::AbstractFloat) = Float64(v)
+constant_number(v::Integer) = Int(v)
+parts_of_number(v) = (v,)
+parts_of_number(v::Complex) = (real(v), imag(v))
+"Whether a number may be an element of a constant in a Program's text."
+isconstant_number(v) = !(v isa UInt64) || v <= typemax(Int)
+
 "The tangent or cotangent itself, or explicit zeros like `x` where it is `nothing`."
 instantiate(b::Builder, ẋ::Atom, x) = ẋ
 instantiate(b::Builder, ::Nothing, x) = zeros_of(b, aval(x))

@@ -6,12 +6,17 @@
     reroll_loops(program) -> Program
 
 The same Program with `scan` for stretches of code in which one block of equations follows another
-and each trip takes what the trip before left, the same values as all others, or the next element of
-an array. Values do not change. The last trip stays as it is: what comes after mostly needs parts of
-it. Short stretches stay too."""
-function reroll_loops(p::Program)
+and each trip takes what the trip before left, the same values as all others, the next element of
+an array, or a number of its own. Values do not change. The last trip stays as it is: what comes
+after mostly needs parts of it. Short stretches stay too."""
+reroll_loops(p::Program) = rolled(rolled(p, true), false)
+
+"""
+With loops of trips whose numbers are the same (`exact`), or any. First the same ones: of a loop
+around stages that differ in their numbers, the loop is found and not the stages."""
+function rolled(p::Program, exact)
     length(p.equations) < WORTH_ROLLING && return p
-    c = Code(p)
+    c = Code(p, exact)
     b, env, i = Builder(), Environment(), 1
     while i <= length(p.equations)
         check_cancelled()
@@ -42,8 +47,8 @@ struct Code
 end
 const MOST_RESULTS = 1024
 
-function Code(p::Program)
-    kinds = map(kind, p.equations)
+function Code(p::Program, exact)
+    kinds = map(e -> kind(e, exact), p.equations)
     places, last_use, alike = IdDict{Var,Int}(), IdDict{Var,Int}(), Dict{UInt,Vector{Int}}()
     for (i, e) in enumerate(p.equations)
         push!(get!(() -> Int[], alike, kinds[i]), i)
@@ -58,15 +63,18 @@ end
 isslice(e::Equation) = name(e.op) === :slice
 
 """
-A hash of all that must be equal in two trips. Where a slice begins is not; equations with bodies
-are like no other."""
-function kind(e::Equation)
+A hash of all that must be equal in two trips. Where a slice begins is not, nor, unless `exact`, are
+numbers; equations with bodies are like no other."""
+function kind(e::Equation, exact)
     (hasbodies(e) || length(e.outputs) >= MOST_RESULTS) && return objectid(e.outputs)
     h = foldl((h, v) -> hash(aval(v), h), e.outputs; init = hash(name(e.op)))
-    h = foldl((h, a) -> hash(a isa Literal ? a : aval(a), h), e.inputs; init = h)
+    h = foldl((h, a) -> hash(operand_kind(a, exact), h), e.inputs; init = h)
     isslice(e) ? hash(e[:strides], h) :
     foldl((h, k) -> hash(k => e[k], h), sort!(collect(keys(e.attrs))); init = h)
 end
+
+operand_kind(a::Var, exact) = aval(a)
+operand_kind(a::Literal, exact) = exact || !isconstant_number(a.value) ? a : typeof(a.value)
 
 # What an operand is in every trip.
 struct Invariant            # the same variable
@@ -87,6 +95,11 @@ struct Elements             # the next element along `axis`, for a slice
     step::Int
     window::Tuple           # start and limit of the first trip: slices may differ along other axes
 end
+struct PerTrip              # a number of its own in each trip
+    values::Vector{Literal}
+end
+Base.:(==)(a::PerTrip, b::PerTrip) = a.values == b.values
+Base.hash(x::PerTrip, h::UInt) = hash(x.values, h)
 
 """
 `trips` times a block of `period` equations, from equation `first` on; `operands` of each equation
@@ -116,9 +129,22 @@ function loop_at(c::Code, i)
         broken = findfirst(t -> !follows(c, l, t), 2:trips-1)
         trips = broken === nothing ? trips : broken + 1
         # The last trip stays.
-        isworth(trips, period) && return RepeatedBlock(i, period, trips - 1, l.operands)
+        isworth(trips, period) &&
+            return with_varying(c, RepeatedBlock(i, period, trips - 1, l.operands))
     end
     nothing
+end
+
+"The block with `PerTrip` for literals that are not the same in all trips."
+with_varying(c::Code, l::RepeatedBlock) =
+    RepeatedBlock(l.first, l.period, l.trips, [
+        Any[in_trips(x, c, l, k - 1, s) for (s, x) in enumerate(list)]
+        for (k, list) in enumerate(l.operands)
+    ])
+in_trips(x, c, l, k, s) = x
+function in_trips(x::Literal, c, l, k, s)
+    values = Literal[equation(c, l, k, t).inputs[s] for t in 0:l.trips-1]
+    all(a -> a === x, values) ? x : PerTrip(values)
 end
 
 "The first equation from `i` that is not like the one a period later."
@@ -208,11 +234,11 @@ start(x::Elements, first_slice, t) =
 function roll!(b::Builder, env, c::Code, l::RepeatedBlock)
     operands = unique(x for list in l.operands for x in list)
     invariants, carried, slices = ([x for x in operands if x isa T]
-     for T in (Invariant, Carried, Elements))
+     for T in (Invariant, Carried, Union{Elements,PerTrip}))
     stacks = stacked_results(c, l, carried)
     b.source = equation(c, l, 0, 0).source
     now(v) = get(env, v, v)
-    xs = Atom[elements_array(b, now(x.array), x, l, c) for x in slices]
+    xs = Atom[of_all_trips(b, x, l, c, now) for x in slices]
     body = block_body(c, l, invariants, carried, slices, map(first, stacks), xs)
     y = emit!(b, primitive(:scan),
         vcat(Atom[now(x.value) for x in invariants], Atom[now(x.start) for x in carried], xs),
@@ -243,8 +269,12 @@ function stacked_results(c::Code, l::RepeatedBlock, carried)
     found
 end
 
-"The elements of all trips along a new first axis."
-function elements_array(b::Builder, array, x::Elements, l, c)
+"What an operand is in all trips, along a new first axis."
+of_all_trips(b::Builder, x::PerTrip, l, c, now) =
+    emit(b, :constant; value = constant_numbers(a.value for a in x.values),
+        type = TensorType(typeof(x.values[1].value), Dim[l.trips]))
+function of_all_trips(b::Builder, x::Elements, l, c, now)
+    array = now(x.array)
     e = equation(c, l, findfirst(list -> x in list, l.operands) - 1, 0)
     from, limit, strides = copy(e[:start]), copy(e[:limit]), copy(e[:strides])
     final = x.first + (l.trips - 1) * x.step
@@ -277,9 +307,15 @@ function block_body(c::Code, l::RepeatedBlock, invariants, carried, slices, stac
             y =
                 !isempty(operands) && operands[1] isa Elements ?
                 [emit(b, :reshape, atom(operands[1]); shape = shape(e.outputs[1]))] :
-                emit!(b, e.op, Atom[atom(x) for x in operands], e.attrs)
+                emit!(b, e.op, Atom[operand_of(b, e, x, atom(x)) for x in operands], e.attrs)
             foreach((o, a) -> given_[Local(k - 1, o)] = a, eachindex(y), y)
         end
         vcat(Atom[given_[x.of] for x in carried], Atom[given_[s] for s in stacks])
     end
 end
+
+operand_of(b::Builder, e::Equation, x, atom) = atom
+"A number goes with arrays where it is a literal; what is a variable has their shape."
+operand_of(b::Builder, e::Equation, ::PerTrip, atom) =
+    iselementwise(e.op) && !isscalar(e.outputs[1]) ?
+    emit(b, :broadcast_in_dim, atom; shape = shape(e.outputs[1]), dims = Int[]) : atom

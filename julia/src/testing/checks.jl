@@ -62,7 +62,7 @@ end
 
 same_types(a, b) = map(leaf_type, a) == map(leaf_type, b)
 
-function value_check(s::Subject, traced)
+function value_check(s::Subject, @nospecialize(traced))
     same_types(s.plain, traced) || return DerivativeCheck("value", "", Inf, s.rtol,
         "traced $(types_text(traced)), by itself $(types_text(s.plain))")
     compared("value", "", s, traced, s.plain, rounding_errors(s, s.plain, 8), zeros(length(traced)),
@@ -73,13 +73,14 @@ types_text(x) = join(map(v -> string(leaf_type(v)), x), ", ")
 """
 What rounding explains of each result, `count` units of what is largest in it: where an array's
 elements cancel, they are no more exact than their terms."""
-rounding_errors(s::Subject, results, count) =
+rounding_errors(s::Subject, @nospecialize(results), count) =
     Float64[count * s.unit * furthest(wide(y)) for y in results]
 
 """
 The comparison of lists of arrays: with the rounding error of each, and the uncertainty of what it
 is compared with."""
-function compared(kind, argument, s::Subject, found, wanted, rounding, uncertain, by, against)
+function compared(kind, argument, s::Subject, @nospecialize(found), @nospecialize(wanted), rounding,
+    uncertain, by, against)
     worst, details = 0.0, ""
     for (k, (a, b)) in enumerate(zip(map(wide, found), map(wide, wanted)))
         apart = map(difference, a, b)
@@ -104,8 +105,9 @@ unsettled(uncertain, rtol, b) = uncertain <= rtol * furthest(b) ? "" :
 const BY_DIFFERENCES = "by differences"
 
 function first_order!(checks, s::Subject)
-    forward = s.run((x, ẋ) -> jvp(s.f, x, ẋ)[2])
-    backward = s.run((x, ȳ) -> vjp(s.f, x...)[2](ȳ))
+    push(@nospecialize(x), @nospecialize(ẋ)) = jvp(s.f, x, ẋ)[2]
+    pull(@nospecialize(x), @nospecialize(ȳ)) = vjp(s.f, x...)[2](ȳ)
+    forward, backward = s.run(push), s.run(pull)
     x̄ = or_reason(() -> flatten(backward(s.x, s.weights))[1])
     for (k, argument) in enumerate(s.point.names)
         ẋ = along(s.point, k, s.tangents[k])
@@ -128,7 +130,8 @@ or_reason(@nospecialize(f)) =
     end
 
 "The comparisons along one argument, of what there is of a JVP, of all results, and a VJP."
-function first_order(s::Subject, argument, ẏ, x̄, ẋ, quotients)
+function first_order(s::Subject, argument, @nospecialize(ẏ), @nospecialize(x̄), @nospecialize(ẋ),
+    quotients)
     slopes, uncertain = map(first, quotients), map(last, quotients)
     results = filter(isdifferentiable, s.plain)
     rounding = rounding_errors(s, results, 1000)
@@ -159,11 +162,14 @@ end
 
 function second_order!(checks, s::Subject, rng)
     # of ȳ·f, as a list of its floats
-    gradient(x, ȳ) = Tuple(flatten(vjp(s.f, x...)[2](ȳ))[1])
+    gradient(@nospecialize(x), @nospecialize(ȳ)) = Tuple(flatten(vjp(s.f, x...)[2](ȳ))[1])
     x, ȳ, p = s.x, s.weights, s.point
     slope = s.run(gradient)
-    forward = s.run((x, ẋ, ȳ) -> jvp((x...) -> gradient(x, ȳ), x, ẋ)[2])
-    backward = s.run((x, v, ȳ) -> vjp((x...) -> gradient(x, ȳ), x...)[2](v))
+    push(@nospecialize(x), @nospecialize(ẋ), @nospecialize(ȳ)) =
+        jvp((x...) -> gradient(x, ȳ), x, ẋ)[2]
+    pull(@nospecialize(x), @nospecialize(v), @nospecialize(ȳ)) =
+        vjp((x...) -> gradient(x, ȳ), x...)[2](v)
+    forward, backward = s.run(push), s.run(pull)
     g = or_reason(() -> slope(x, ȳ))
     g isa NotDifferentiable && return       # no gradient: the first order has said so
     rounding = rounding_errors(s, g, 1000)
@@ -182,9 +188,10 @@ function second_order!(checks, s::Subject, rng)
     push!(checks, symmetry(s, forward, x, ȳ, rounding, rng))
 end
 
-function symmetry(s::Subject, forward, x, ȳ, rounding, rng)
+function symmetry(s::Subject, @nospecialize(forward), @nospecialize(x), @nospecialize(ȳ), rounding,
+    rng)
     u, v = s.tangents, Tuple(random_tangent(rng, a) for a in floats(s.point))
-    Hu, Hv = (forward(x, t, ȳ) for t in (u, v))
+    Hu, Hv = forward(x, u, ȳ), forward(x, v, ȳ)
     scalar_check("symmetry of the Hessian", "", s, pairing(v, Hu), pairing(u, Hv),
         pairing_scale(v, Hu), sum(rounding), 0.0, "v·Hu", "u·Hv")
 end

@@ -9,7 +9,7 @@ struct Point
     places::Vector{Int}
     names::Vector{String}
 end
-function Point(f, x::Tuple)
+function Point(@nospecialize(f), @nospecialize(x::Tuple))
     leaves, structure = flatten(x)
     names = String[]
     foreach((n, part) -> leaf_names!(names, part, n), argument_names(f, length(x)),
@@ -38,13 +38,14 @@ function with_floats(p::Point, floats)
 end
 floats(p::Point) = p.leaves[p.places]
 "The arguments, moved along a tangent."
-moved(p::Point, ẋ, h) =
+moved(p::Point, @nospecialize(ẋ), h) =
     with_floats(p, Any[stepped(x, v, h) for (x, v) in zip(floats(p), ẋ)])
 stepped(x::Number, v, h) = oftype(x, x + h * v)
 stepped(x::AbstractArray, v, h) = eltype(x).(x .+ h .* v)
 
 "A tangent that is zero but for leaf k."
-along(p::Point, k, v) = Tuple(j == k ? v : zero(x) for (j, x) in enumerate(floats(p)))
+along(p::Point, k, @nospecialize(v)) =
+    Tuple(j == k ? v : zero(x) for (j, x) in enumerate(floats(p)))
 
 """
 A random tangent for an array or a number, each element as large as what it belongs to, so that

@@ -1,19 +1,37 @@
 # Traced functions as native code.
 
-"""
-A function with the native code made of it for each structure and types of arguments, and its
-derivatives in native code, once something has asked for them."""
-struct JitFunction
-    f::Any
-    compiled::Dict{Any,Any}
-    derivatives::Dict{Symbol,JitFunction}
-    lock::ReentrantLock
-end
 "Native code, and the arrays of the user's that are constants in it and may not change."
 struct CompiledTrace
     traced::TracedFunction
     kernel::Kernel
     constants::Vector{CapturedArray}
+end
+
+"""
+What native code is compiled for: the arguments' structure, the types of the leaves, and of each the
+number of dimensions and the sizes. A call looks it up, so that hashing must be cheap."""
+struct CallKey
+    structure::Structure
+    types::Vector{DataType}
+    sizes::Vector{Int}
+end
+function CallKey(structure, arrays)
+    sizes = Int[]
+    foreach(v -> (push!(sizes, ndims(v)); append!(sizes, size(v))), arrays)
+    CallKey(structure, DataType[eltype(v) for v in arrays], sizes)
+end
+Base.:(==)(a::CallKey, b::CallKey) =
+    a.sizes == b.sizes && a.types == b.types && a.structure == b.structure
+Base.hash(k::CallKey, h::UInt) = foldl((h, n) -> hash(n, h), k.sizes; init = hash(k.structure, h))
+
+"""
+A function with the native code made of it for each structure and types of arguments, and its
+derivatives in native code, once something has asked for them."""
+struct JitFunction
+    f::Any
+    compiled::Dict{CallKey,CompiledTrace}
+    derivatives::Dict{Symbol,JitFunction}
+    lock::ReentrantLock
 end
 
 """
@@ -31,23 +49,35 @@ constants: where one has changed since, the call throws `CapturedArrayChanged`. 
     [3.0, 12.0]
 """
 jit(@nospecialize(f)) =
-    JitFunction(f, Dict{Any,Any}(), Dict{Symbol,JitFunction}(), ReentrantLock())
+    JitFunction(f, Dict{CallKey,CompiledTrace}(), Dict{Symbol,JitFunction}(), ReentrantLock())
 argument_names(j::JitFunction, n) = argument_names(j.f, n)
 program_name(j::JitFunction) = program_name(j.f)
 
-function (j::JitFunction)(x...)
+(j::JitFunction)(@nospecialize(x...)) = call_compiled(j, x)
+
+function call_compiled(j::JitFunction, @nospecialize(x))
     leaves, structure = flatten(x)
     any(istraced, leaves) && return j.f(x...)
     arrays = Any[as_array(v) for v in leaves]
-    key = (structure, Tuple((eltype(v), size(v)) for v in arrays))
-    c = lock(() -> get!(() -> compiled_trace(j.f, x), j.compiled, key), j.lock)::CompiledTrace
+    c = compiled(j, CallKey(structure, arrays), x)
     foreach(check_unchanged, c.constants)
     t = c.traced
     y = run(c.kernel, t.program, vcat(Any[plain_value(v) for v in t.captured], arrays))
     assembled(t.result, leaf_results(t.result, y))
 end
 
-function compiled_trace(@nospecialize(f), x)
+"What is compiled for arguments with this key. No closures, which would have a type for each x."
+function compiled(j::JitFunction, key, @nospecialize(x))
+    lock(j.lock)
+    try
+        c = get(j.compiled, key, nothing)
+        c === nothing ? (j.compiled[key] = compiled_trace(j.f, x)) : c
+    finally
+        unlock(j.lock)
+    end
+end
+
+function compiled_trace(@nospecialize(f), @nospecialize(x))
     t = trace_here(f, nothing, x)
     p = typecheck(optimize(t.program))
     # what the traced code itself has changed is a buffer of its own

@@ -37,7 +37,7 @@ function end_watch(before)
 end
 
 "The generators in a function's variables and among its arguments, with copies."
-function generators(@nospecialize(f), arguments)
+function generators(@nospecialize(f), @nospecialize(arguments))
     variables = Any[getfield(f, k) for k in 1:nfields(f) if isdefined(f, k)]
     found = filter(x -> x isa AbstractRNG, Any[variables..., arguments...])
     Pair[r => deepcopy(r) for r in found]

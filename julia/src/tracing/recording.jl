@@ -98,9 +98,6 @@ function constant_atom(r, x, type)
     !isempty(x) && all(isequal(first(x)), x) &&
         return only_one(emit_here(primitive(:broadcast_in_dim), Atom[Literal(first(x))],
             Attributes(:shape => type.shape, :dims => Int[]), r))
-    parts(v) = v isa Complex ? (real(v), imag(v)) : (v,)
-    number(v) = v isa AbstractFloat ? Float64(v) : Int(v)
-    numbers = Any[number(p) for v in x for p in parts(v)]
     only_one(emit_here(primitive(:constant), Atom[],
-        Attributes(:value => numbers, :type => type), r))
+        Attributes(:value => constant_numbers(x), :type => type), r))
 end

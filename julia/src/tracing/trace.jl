@@ -29,14 +29,14 @@ An array of size (m, n) is an array of shape (n, m) in the Program: the same mem
     julia> t([1.0, 2.0], 3.0) ≈ sin(3) + sin(6)
     true
 """
-trace(@nospecialize(f), arguments...) = trace_here(f, recording(), arguments)
+trace(@nospecialize(f), @nospecialize(arguments...)) = trace_here(f, recording(), arguments)
 
 "The same, of a function that is run once, where it is traced."
-trace_once(@nospecialize(f), arguments...) =
+trace_once(@nospecialize(f), @nospecialize(arguments...)) =
     trace_here(f, recording(), arguments, flatten; kept = false)
 
 "A function of a loop's state or a side of a branch."
-trace_body(@nospecialize(f), arguments...) =
+trace_body(@nospecialize(f), @nospecialize(arguments...)) =
     trace_here(f, open_recording(), arguments, flatten_state)
 
 # Here and in the transforms nothing is compiled for each function, which has a type of its own, nor
@@ -93,7 +93,7 @@ end
 
 # ---- running
 
-(t::TracedFunction)(arguments...) = call_traced(t, arguments)
+(t::TracedFunction)(@nospecialize(arguments...)) = call_traced(t, arguments)
 
 function call_traced(t::TracedFunction, @nospecialize(arguments))
     leaves, structure = flatten(arguments)
@@ -101,7 +101,7 @@ function call_traced(t::TracedFunction, @nospecialize(arguments))
     results = run_program(t.program, vcat(t.captured, leaves))
     assembled(t.result, leaf_results(t.result, results))
 end
-function check_arguments(t::TracedFunction, leaves, @nospecialize(structure))
+function check_arguments(t::TracedFunction, leaves, structure)
     structure == t.arguments || throw(
         ArgumentError("the arguments are not of the structure that was traced"))
     check_types(leaves, map(aval, t.program.inputs[length(t.captured)+1:end]))
@@ -111,7 +111,7 @@ check_types(leaves, types) =
         DimensionMismatch("values of types $(join(map(leaf_type, leaves), ", ")) " *
                           "where $(join(types, ", ")) are expected")
     )
-leaf_results(@nospecialize(s::Structure), results) = Any[
+leaf_results(s::Structure, results) = Any[
     istraced(y) ? y : from_array(kind, y)
     for (kind, y) in zip(leaf_kinds(s), results)
 ]

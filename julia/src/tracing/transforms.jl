@@ -19,7 +19,7 @@ for these is not looked at.
     julia> jvp(sin, (0.0,), (2.0,))
     (0.0, 2.0)
 """
-function jvp(@nospecialize(f), x::Tuple, ẋ::Tuple)
+function jvp(@nospecialize(f), @nospecialize(x::Tuple), @nospecialize(ẋ::Tuple))
     t = trace_once(f, x...)
     leaves, tangents = flatten(x)[1], tangent_leaves(x, ẋ)
     p = jvp(t.program, active_inputs(t))
@@ -33,10 +33,11 @@ end
     linearize(f, x...) -> (y, pushforward)
 
 The value and the function `ẋ... -> ẏ`, the derivative at x: what it needs is computed once."""
-function linearize(@nospecialize(f), x...)
+function linearize(@nospecialize(f), @nospecialize(x...))
     l = linearized_function(f, x)
+    held = Ref{Any}(x)          # so that the result has one type for all arguments
     l.value, function (ẋ...)
-        ẏ = run_program(l.halves.linear, vcat(l.residuals, tangent_leaves(x, ẋ)))
+        ẏ = run_program(l.halves.linear, vcat(l.residuals, tangent_leaves(held[], ẋ)))
         tangents = results_where(l, l.halves.hastangent, ẏ)
         with_tangents(l.traced.result, l.value, tangents)
     end
@@ -53,17 +54,19 @@ transpose of `linearize`'s function.
     julia> pullback([1.0, 1.0])
     ([3.0, 3.0], 3.0)
 """
-function vjp(@nospecialize(f), x...)
+function vjp(@nospecialize(f), @nospecialize(x...))
     l = linearized_function(f, x)
+    held = Ref{Any}(x)
     n = length(l.residuals)
     backward = transpose(l.halves.linear, Bool[k > n for k in eachindex(l.halves.linear.inputs)])
     l.value, function (ȳ)
         given = cotangent_leaves(l, ȳ)
-        with_tangents(l.traced.arguments, x, run_program(backward, vcat(l.residuals, given)))
+        with_tangents(l.traced.arguments, held[],
+            run_program(backward, vcat(l.residuals, given)))
     end
 end
 
-function linearized_function(@nospecialize(f), x)
+function linearized_function(@nospecialize(f), @nospecialize(x))
     t = trace_once(f, x...)
     halves = linearized(t.program, active_inputs(t); compact = true)
     results = run_program(halves.known, vcat(t.captured, flatten(x)[1]))
@@ -80,15 +83,17 @@ For a linear `f` the function `ȳ -> x̄`, a tuple. Of `x` only types and sizes 
     julia> linear_transpose(x -> [1.0 2.0; 3.0 4.0] * x, [0.0, 0.0])([1.0, 0.0])
     ([1.0, 2.0],)
 """
-function linear_transpose(@nospecialize(f), x...)
+function linear_transpose(@nospecialize(f), @nospecialize(x...))
     t = trace(f, x...)
+    held = Ref{Any}(x)
     backward = transpose(t.program, active_inputs(t))
     leaves = flatten(x)[1]
     known = Any[v for v in leaves if !isdifferentiable(v)]
     ȳ -> begin
         given = flatten(ȳ)[1]
         check_types(given, result_types(t))
-        with_tangents(t.arguments, x, run_program(backward, vcat(t.captured, known, given)))
+        with_tangents(t.arguments, held[],
+            run_program(backward, vcat(t.captured, known, given)))
     end
 end
 
@@ -100,7 +105,7 @@ active_inputs(t::TracedFunction) = Bool[
 ]
 
 "The tangents of the floats among the leaves of x."
-function tangent_leaves(x, ẋ)
+function tangent_leaves(@nospecialize(x), @nospecialize(ẋ))
     wanted, given = TensorType[leaf_type(v) for v in flatten(x)[1]], flatten(ẋ)[1]
     length(given) == length(wanted) && (given = given[map(t -> isinexact(t.dtype), wanted)])
     check_types(given, filter(t -> isinexact(t.dtype), wanted))
@@ -108,7 +113,7 @@ function tangent_leaves(x, ẋ)
 end
 
 "Cotangents for those results that depend on the arguments."
-function cotangent_leaves(l::LinearizedFunction, ȳ)
+function cotangent_leaves(l::LinearizedFunction, @nospecialize(ȳ))
     kinds = result_types(l.traced)
     given = tangent_leaves(l.value, ȳ)
     float_results = l.halves.hastangent[map(t -> isinexact(t.dtype), kinds)]
@@ -126,7 +131,7 @@ zero_like(t::TensorType) = zeros(t.dtype, julia_size(t))
 """
 A value of a structure with tangents in the place of its floats; arrays of integers have
 `nothing` there."""
-function with_tangents(s::Structure, x, tangents)
+function with_tangents(s::Structure, @nospecialize(x), tangents)
     rest = Iterators.Stateful(tangents)
     leaves = flatten(x)[1]
     assembled(s, Any[
@@ -147,10 +152,10 @@ each.
     julia> gradient(x -> sum(abs2, x), [1.0, 2.0])
     [2.0, 4.0]
 """
-gradient(@nospecialize(f), x...) = value_and_gradient(f, x...)[2]
+gradient(@nospecialize(f), @nospecialize(x...)) = value_and_gradient(f, x...)[2]
 
 "The value and what `gradient` gives."
-function value_and_gradient(@nospecialize(f), x...)
+function value_and_gradient(@nospecialize(f), @nospecialize(x...))
     y, pullback = vjp(f, x...)
     y isa Real || throw(NotDifferentiable(
         "a gradient is of a function with one real result; this gives $(describe_result(y)): see " *
@@ -169,7 +174,7 @@ The product of the Hessian of `f` at x with v: `jvp` of `gradient`, in the time 
     julia> hvp(x -> sum(x .^ 3), [1.0, 2.0], [1.0, 0.0])
     [6.0, 0.0]
 """
-hvp(@nospecialize(f), x, v) = jvp(gradient_function(f), (x,), (v,))[2]
+hvp(@nospecialize(f), @nospecialize(x), @nospecialize(v)) = jvp(gradient_function(f), (x,), (v,))[2]
 
 "`z -> gradient(f, z)`, of the same type for every f."
 function gradient_function(@nospecialize(f))

@@ -2,22 +2,24 @@
 
 """
 A value without its numbers: a leaf, what is known (integers, Bools, words, functions), or a
-container with its parts. Immutable, so that equal structures are equal keys.
+container with its parts. Equal structures are equal keys. None has a type parameter: what works
+on structures is compiled once, not for each structure.
 """
 abstract type Structure end
 struct NumberLeaf <: Structure end
 "An array, with its axes where these are not those of arrays."
-struct ArrayLeaf{A} <: Structure
-    axes::A
+struct ArrayLeaf <: Structure
+    axes::Any
 end
 ArrayLeaf() = ArrayLeaf(nothing)
 array_leaf(x) = Base.has_offset_axes(x) ? ArrayLeaf(axes(x)) : ArrayLeaf()
-struct StaticValue{T} <: Structure
-    value::T
+struct StaticValue <: Structure
+    value::Any
 end
-struct Container{T<:Tuple} <: Structure
+struct Container <: Structure
     type::Any               # Tuple, ArrayLike, a type of named tuple or of struct, keys
-    parts::T
+    parts::Vector{Structure}
+    Container(@nospecialize(type), parts) = new(type, collect(Structure, parts))
 end
 
 """
@@ -32,11 +34,11 @@ array_type(a::ArrayLike) = typeof(a.empty).name
 Base.:(==)(a::ArrayLike, b::ArrayLike) = array_type(a) === array_type(b) && a.axes == b.axes
 Base.hash(a::ArrayLike, h::UInt) = hash(array_type(a), hash(a.axes, h))
 Base.:(==)(a::Container, b::Container) = a.type == b.type && a.parts == b.parts
-Base.hash(a::Container, h::UInt) = hash(a.type, hash(a.parts, h))
+Base.hash(a::Container, h::UInt) = foldl((h, p) -> hash(p, h), a.parts; init = hash(a.type, h))
 
 "The container's `type` of a dictionary, which has no order of its own."
-struct DictionaryKeys{T<:Tuple}
-    keys::T
+struct DictionaryKeys
+    keys::Tuple
 end
 
 const PlainNumber = Union{AbstractFloat,Complex{<:AbstractFloat},TracedNumber}
@@ -51,28 +53,29 @@ flatten!(leaves, x::AbstractArray) =
     elseif any(v -> v isa TracedNumber, x) && all(v -> v isa Number, x)
         flatten!(leaves, promoted(x))
     elseif any(hasleaves, x)
-        Container(ArrayLike(x), Tuple(flatten!(leaves, v) for v in x))
+        parts = Structure[]         # a vector, whatever the array's axes
+        foreach(v -> push!(parts, flatten!(leaves, v)), x)
+        Container(ArrayLike(x), parts)
     else
         StaticValue(x)
     end
 "An array of `Any` that holds numbers, as one of numbers of one type."
 promoted(x) = copyto!(similar(x, mapreduce(typeof, promote_type, x)), x)
-flatten!(leaves, x::Tuple) = Container(Tuple, map(v -> flatten!(leaves, v), x))
-flatten!(leaves, x::NamedTuple{names}) where {names} =
-    Container(NamedTuple{names}, map(v -> flatten!(leaves, v), Tuple(x)))
+flatten!(leaves, @nospecialize(x::Tuple)) = Container(Tuple, fields!(leaves, x))
+flatten!(leaves, @nospecialize(x::NamedTuple)) =
+    Container(NamedTuple{fieldnames(typeof(x))}, fields!(leaves, x))
 function flatten!(leaves, x::AbstractDict)
     any(hasleaves, values(x)) || return StaticValue(x)
     keys_in_order = Tuple(sort!(collect(keys(x)); by = repr))
-    Container(DictionaryKeys(keys_in_order), map(k -> flatten!(leaves, x[k]), keys_in_order))
+    Container(DictionaryKeys(keys_in_order),
+        Structure[flatten!(leaves, x[k]) for k in keys_in_order])
 end
-flatten!(leaves, x::Union{Integer,Function,Type,Symbol,AbstractString,Nothing,AbstractRNG}) =
-    StaticValue(x)
-function flatten!(leaves, x::T) where {T}
-    isstructtype(T) && fieldcount(T) > 0 && any(k -> hasleaves(getfield(x, k)), 1:fieldcount(T)) ||
-        return StaticValue(x)
-    Container(T.name.wrapper,
-        ntuple(k -> flatten!(leaves, getfield(x, k)), fieldcount(T)))
-end
+const PlainKnown = Union{Integer,Function,Type,Symbol,AbstractString,Nothing,AbstractRNG}
+flatten!(leaves, x::PlainKnown) = StaticValue(x)
+flatten!(leaves, @nospecialize(x)) =
+    hasleaves(x) ? Container(typeof(x).name.wrapper, fields!(leaves, x)) : StaticValue(x)
+fields!(leaves, @nospecialize(x)) =
+    Structure[flatten!(leaves, getfield(x, k)) for k in 1:nfields(x)]
 
 "Leaves of what a loop or a branch carries: integers and Bools among them."
 struct StateLeaves
@@ -81,10 +84,18 @@ end
 Base.push!(leaves::StateLeaves, x) = push!(leaves.values, x)
 flatten!(leaves::StateLeaves, x::Integer) = (push!(leaves, x); NumberLeaf())
 
-hasleaves(x) = (leaves = Any[]; flatten!(leaves, x); !isempty(leaves))
+"Whether `flatten` finds a leaf in x."
+hasleaves(::PlainNumber) = true
+hasleaves(::ArrayOfTraced) = true
+hasleaves(x::AbstractArray) = haskey(NAME_OF_DTYPE, eltype(x)) || any(hasleaves, x)
+hasleaves(x::AbstractDict) = any(hasleaves, values(x))
+hasleaves(::PlainKnown) = false
+hasleaves(@nospecialize(x)) =
+    isstructtype(typeof(x)) && any(k -> hasleaves(getfield(x, k)), 1:nfields(x))
 
-flatten(x) = (leaves = Any[]; s = flatten!(leaves, x); (leaves, s))
-flatten_state(x) = (leaves = StateLeaves([]); s = flatten!(leaves, x); (leaves.values, s))
+flatten(@nospecialize(x)) = (leaves = Any[]; s = flatten!(leaves, x); (leaves, s))
+flatten_state(@nospecialize(x)) =
+    (leaves = StateLeaves([]); s = flatten!(leaves, x); (leaves.values, s))
 
 "The value of a structure with these leaves, in order."
 assembled(s::Structure, leaves::AbstractVector) = assembled(s, Iterators.Stateful(leaves))

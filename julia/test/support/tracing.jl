@@ -1,12 +1,13 @@
 # What the tests of traced functions share: plain Julia and difference quotients are the references.
 
 using LinearAlgebra
-using JaxprAD: flatten, assembled, select
+using JaxprAD: flatten, assembled, leaf_kinds, select
 
 "The floats of a value, one after the other."
-numbers(y) = Float64[v for leaf in flatten(y)[1] if eltype(leaf) <: AbstractFloat for v in leaf]
+numbers(@nospecialize(y)) =
+    Float64[v for leaf in flatten(y)[1] if eltype(leaf) <: AbstractFloat for v in leaf]
 "A value like x whose floats are those of a vector."
-function with_numbers(x, v)
+function with_numbers(@nospecialize(x), v)
     leaves, s = flatten(x)
     rest = Iterators.Stateful(v)
     assembled(
@@ -23,7 +24,7 @@ near(a, b, tolerance) =
     length(a) == length(b) && all(isapprox.(a, b; atol = tolerance, rtol = tolerance))
 
 "Central differences at a step that suits double precision, improved by extrapolation."
-function quotient(f, x, v)
+function quotient(@nospecialize(f), x, v)
     slope(h) = (f(x .+ h .* v) .- f(x .- h .* v)) ./ 2h
     (4 .* slope(5e-5) .- slope(1e-4)) ./ 3
 end
@@ -33,11 +34,12 @@ end
 
 Traced, `f` gives what it gives in plain Julia; forward mode gives its difference quotients, and
 reverse mode pairs with forward mode."""
-function agrees(f, x...; tolerance = 1e-7, derivative = true, name = string(f))
+function agrees(@nospecialize(f), @nospecialize(x...); tolerance = 1e-7, derivative = true,
+    name = string(f))
     rng, plain = seeded(string(name, map(size ∘ numbers, x)...)), f(x...)
     t = trace(f, x...)
     JaxprAD.typecheck(t.program)
-    typeof(flatten(plain)[2]) === typeof(flatten(t(x...))[2]) || return false
+    leaf_kinds(flatten(plain)[2]) == leaf_kinds(flatten(t(x...))[2]) || return false
     near(numbers(t(x...)), numbers(plain), 1e-12 + 1e-5tolerance) || return false
     derivative || return true
     point = numbers(x)
@@ -61,7 +63,7 @@ function second_agrees(f, x::Array; tolerance = 1e-6)
 end
 
 "The message of the exception of type T that `f()` throws."
-function message_of(T, f)
+function message_of(T, @nospecialize(f))
     try
         f()
         "nothing was thrown"

@@ -58,6 +58,14 @@ Base.similar(::Columns, ::Type{T}, n::Dims) where {T} = Columns{T}(
     @test_throws ArgumentError trace(total, [o(1.0, 2.0)])([o(1.0, 2.0) o(1.0, 2.0)])
 end
 
+@testset "containers in containers" begin
+    # in time that is linear in the depth
+    nested(depth) = foldl((x, _) -> Any[x], 1:depth; init = 2.0)
+    innermost(x) = x isa AbstractVector ? innermost(x[1]) : x
+    @test gradient(x -> innermost(x)^2, nested(60)) == foldl((x, _) -> Any[x], 1:60; init = 4.0)
+    @test trace((x, known) -> x, 1.0, foldl((x, _) -> Any[x], 1:60; init = "a word")) isa Any
+end
+
 @testset "what is known" begin
     @test trace((x, n, word) -> word == "twice" ? 2x : x^n, 3.0, 4, "twice")(3.0, 4, "twice") == 6
     @test_throws ArgumentError trace((x, n) -> x^n, 3.0, 4)(3.0, 5)
