@@ -17,6 +17,8 @@ import cases_reductions
 import cases_solvers
 import cases_windows
 from casekit import Case, batches
+from covering import FULL as EVERYTHING
+from covering import covering, in_turn
 
 CASES: list[Case] = [
     *cases_elementwise.CASES,
@@ -29,20 +31,26 @@ CASES: list[Case] = [
     *cases_control.CASES,
 ]
 
-DIFFERENTIABLE: list[Case] = [case for case in CASES if case.active]
-
-BATCHES = batches(CASES)
-
-# Of each family one case of a kind is enough here: signed integers are all alike, and so are floats.
-_WIDER = {"f32": "f64", "f16": None, "bf16": None, "c64": "c128"}
-_KINDS = {"i8": "signed", "i16": "signed", "i32": "signed", "i64": "signed"}
-_KINDS |= {"u8": "unsigned", "u16": "unsigned", "u32": "unsigned", "u64": "unsigned"}
-
 
 def family(case: Case) -> str:
     """The name that a case has in common with those of other dtypes."""
     name, *dtype_and_number = case.name.split("/")
     return "/".join([name, *dtype_and_number[1:]])
+
+
+DIFFERENTIABLE: list[Case] = [case for case in CASES if case.active]
+
+_FAMILIES: dict[str, list[Case]] = {}
+for case in CASES:
+    _FAMILIES.setdefault(family(case), []).append(case)
+
+BATCHES = batches(in_turn(_FAMILIES.values(), 2))
+"""Each family in two dtypes, in which they take turns, or in all where everything is tested."""
+
+# Of each family one case of a kind is enough here: signed integers are all alike, and so are floats.
+_WIDER = {"f32": "f64", "f16": None, "bf16": None, "c64": "c128"}
+_KINDS = {"i8": "signed", "i16": "signed", "i32": "signed", "i64": "signed"}
+_KINDS |= {"u8": "unsigned", "u16": "unsigned", "u32": "unsigned", "u64": "unsigned"}
 
 
 def _at_full_width() -> list[Case]:
@@ -57,6 +65,32 @@ def _at_full_width() -> list[Case]:
 
 
 FULL: list[Case] = _at_full_width()
+
+# Primitives that differ in how elements are combined, not in where they are.
+_ALIKE = {f"scatter_{name}": "scatter_add" for name in ("sub", "mul", "min", "max")}
+_ALIKE |= {f"reduce_window_{name}": "reduce_window_sum" for name in ("min", "max")}
+
+
+def _covered() -> list[Case]:
+    """Of FULL, for primitives that are alike, each of them, each way to use one and each kind of number.
+
+    Of what has no derivative one case a primitive: other tests have the values of all.
+    """
+    chosen = {case.op: case.name for case in FULL if not case.active}.values()
+    groups: dict[str, dict[tuple, str]] = {}
+    for case in filter(lambda case: case.active, FULL):
+        group = groups.setdefault(_ALIKE.get(case.op, case.op), {})
+        group[family(case).removeprefix(case.op), (case.op, case.dtype)] = case.name
+    covers = [
+        group[pair]
+        for group in groups.values()
+        for pair in covering(*map(dict.fromkeys, zip(*group, strict=True)), lambda *pair: pair in group, 1)  # noqa: B023
+    ]
+    return [case for case in FULL if case.name in {*chosen, *covers}]
+
+
+COVERED: list[Case] = FULL if EVERYTHING else _covered()
+"""What `make test` has of FULL where each case takes long, and `make test-all` all."""
 
 
 def by_op(op: str) -> list[Case]:

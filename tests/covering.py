@@ -11,20 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
+T = TypeVar("T")
+
 SETTING = "PYBRIDGE_TESTS"
 FULL = os.environ.get(SETTING) == "full"
 """Whether everything is tested, however long it takes."""
 ONCE = os.environ.get(SETTING) == "once"
 """Whether each value is tested with one other only, and each test with few sets of parameters."""
-
-T = TypeVar("T")
-
-
-def spread(values: Sequence[T], most: int) -> list[T]:
-    """At most so many of the values, the first, the last and others at equal distances."""
-    if len(values) <= most:
-        return list(values)
-    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
 
 
 def covering(
@@ -56,6 +49,23 @@ def covering(
             missing[key] -= missing[key] > 0
             met[key] += 1
     return sorted(chosen, key=pairs.index)
+
+
+def some(values: Iterable[T], n: int, full: bool = FULL) -> list[T]:
+    """So many of the values, evenly spread. All with `full`."""
+    values = list(values)
+    n = len(values) if full else min(n, len(values))
+    return [values[k * len(values) // n] for k in range(n)]
+
+
+def in_turn(groups: Iterable[Sequence[T]], n: int = 1, full: bool = FULL) -> list[T]:
+    """Of each group `n` values, evenly spread from one that differs from group to group. All with `full`."""
+    chosen: list[T] = []
+    for turn, group in enumerate(groups):
+        size = len(group)
+        places = range(size) if full else sorted({(turn + k * size // n) % size for k in range(n)})
+        chosen += [group[place] for place in places]
+    return chosen
 
 
 def _gain(pair: tuple[Any, Any], missing: Counter, possible: Counter, met: Counter) -> tuple[float, ...]:

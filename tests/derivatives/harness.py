@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cases_elementwise
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,14 +21,17 @@ from agreement import assert_agree
 from casekit import Case, computed, direction
 from cases import CASES, family
 from cases_control import scaled_sine
-from covering import FULL, covering
+from covering import FULL
 
 import pybridge as pb
 from pybridge.runtime import evaluation, transforms
 
-# Each primitive has each of these for one of its cases, and each case has one of them: all have all where
-# everything is tested. Every case has its value, JVP and VJP.
+# Each primitive has each of these for one of its cases, an elementwise one a second derivative and one of the
+# others, and all cases have all where everything is tested. Every case has its value, JVP and VJP.
 SOMETIMES = ("vmap", "linearize", "vmap of jvp", "jvp of jvp", "hvp", "vmap of vjp")
+
+_SECOND = ("hvp", "jvp of jvp")
+_ELEMENTWISE = list(dict.fromkeys(case.op for case in cases_elementwise.CASES))
 
 NARROW: list[Case] = [c for c in CASES if c.active and c.dtype in ("f32", "c64", "f16", "bf16")]
 
@@ -89,7 +93,7 @@ def possible(case: Case, what: str) -> bool:
 class Setup:
     """A case at its inputs: directions of the active ones, and cotangents of the inexact results.
 
-    chosen: those of SOMETIMES that are computed.
+    chosen: those of SOMETIMES, or of JVP and VJP where there are no others, that are computed.
     """
 
     case: Case
@@ -160,9 +164,9 @@ class Setup:
 
             x = tuple(inputs[i] for i in self.case.active)
             found = {"value": values(*x)}
-            if self.forward:
+            if "jvp" in self.chosen:
                 found["jvp"] = jax.jvp(values, x, tangents)[1]
-            if self.case.reverse:
+            if "vjp" in self.chosen:
                 found["vjp"] = jax.vjp(values, *x)[1](cotangents)
             return found
 
@@ -230,8 +234,8 @@ def _outcomes(cases: tuple[Case, ...], execute: str, orders: int) -> dict[str, O
     """That of each case, by its name; of first order, or everything."""
     with cases[0].context():
         what = Setup.everything if orders == 2 else Setup.first_order
-        chosen = _chosen(cases) if orders == 2 else {}
-        setups = [Setup.of(case, chosen.get(case.name)) for case in cases]
+        chosen = _chosen(cases) if orders == 2 else {case.name: _modes(case, execute) for case in cases}
+        setups = [Setup.of(case, chosen[case.name]) for case in cases]
         bridged = [pb.bridge(case.f, execute=execute) for case in cases]
         parts = zip(setups, bridged, *compared(setups, bridged, what), strict=True)
         return {setup.case.name: Outcome(setup, *rest) for setup, *rest in parts}
@@ -240,10 +244,32 @@ def _outcomes(cases: tuple[Case, ...], execute: str, orders: int) -> dict[str, O
 def _chosen(cases: Sequence[Case]) -> dict[str, list[str]]:
     """Which of SOMETIMES each case has."""
     chosen: dict[str, list[str]] = {case.name: [] for case in cases}
-    for op in {case.op for case in cases}:
-        for case, what in covering([c for c in cases if c.op == op], SOMETIMES, possible, least=1):
-            chosen[case.name].append(what)
+    for op in dict.fromkeys(case.op for case in cases):
+        fitting = {
+            what: [case.name for case in cases if case.op == op and possible(case, what)]
+            for what in SOMETIMES
+        }
+        for what in _of_primitive(op, [what for what, names in fitting.items() if names]):
+            names = fitting[what]
+            for name in names if FULL else sorted(names, key=lambda name: len(chosen[name]))[:1]:
+                chosen[name].append(what)
     return chosen
+
+
+def _modes(case: Case, execute: str) -> list[str]:
+    """JVP and VJP as far as it has them; of an elementwise primitive by kernels, which take long, one."""
+    modes = [name for name, there in {"jvp": forward(case), "vjp": case.reverse}.items() if there]
+    if FULL or execute == "xla" or case.op not in _ELEMENTWISE:
+        return modes
+    return [modes[_ELEMENTWISE.index(case.op) % len(modes)]]
+
+
+def _of_primitive(op: str, there: list[str]) -> list[str]:
+    """Which of SOMETIMES a primitive has, of those that are possible."""
+    if FULL or op not in _ELEMENTWISE:
+        return there
+    first = [what for what in there if what not in _SECOND]
+    return [what for what in there if what in _SECOND or what == first[_ELEMENTWISE.index(op) % len(first)]]
 
 
 def check(cases: Sequence[Case], together: tuple[Case, ...] = ()) -> None:

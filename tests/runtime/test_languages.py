@@ -1,6 +1,7 @@
 """Both languages agree on each primitive: Julia runs its Program to the same results.
 
-In one dtype of each kind that it has, in which primitives take turns, or in all where everything is tested.
+In a dtype of two of the kinds that it has, real, complex, signed or unsigned integers, or bools, in which
+primitives take turns, or in all where everything is tested.
 Cases at full width, which tests/derivatives/test_cases.py runs in Julia too, are not repeated. It has Julia
 read, check and print all.
 """
@@ -14,8 +15,9 @@ import jax
 import numpy as np
 import pytest
 from casekit import Case, batches, computed
-from cases import CASES, FULL
+from cases import CASES, COVERED
 from covering import FULL as EVERYTHING
+from covering import covering
 from neighbours import neighbours
 
 from pybridge.frontend.tracing import trace
@@ -25,19 +27,20 @@ from pybridge.runtime import evaluation
 # Units in the last place by which a sum or a special function may differ between two libraries, generously.
 TOLERANCE = {"f64": 1e-12, "c128": 1e-12, "f16": 3e-2, "bf16": 3e-2}
 
-_REPEATED = {case.name for case in FULL if not case.dtype.startswith("c")}
+_REPEATED = {case.name for case in COVERED if not case.dtype.startswith("c")}
 _ONE_EACH = {(case.op, case.dtype): case for case in reversed(CASES) if case.name not in _REPEATED}
 
 
-def _of_each_kind() -> list[Case]:
-    """Of each primitive a case that is real, complex, of signed or unsigned integers, or of bools."""
+def _of_kinds() -> list[Case]:
+    """Of each primitive cases of two kinds."""
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in reversed(_ONE_EACH.values()):
         kinds.setdefault((case.op, case.dtype.removeprefix("b")[0]), []).append(case)
-    return [alike[turn % len(alike)] for turn, alike in enumerate(kinds.values())]
+    pairs = covering(*map(dict.fromkeys, zip(*kinds, strict=True)), lambda *pair: pair in kinds)
+    return [kinds[pair][turn % len(kinds[pair])] for turn, pair in enumerate(pairs)]
 
 
-_BATCHES = batches(list(reversed(_ONE_EACH.values())) if EVERYTHING else _of_each_kind())
+_BATCHES = batches(list(reversed(_ONE_EACH.values())) if EVERYTHING else _of_kinds())
 _NEIGHBOURS = neighbours(_BATCHES["argvalues"])
 
 
