@@ -59,7 +59,11 @@ def some(values: Iterable[T], n: int, full: bool = FULL) -> list[T]:
 
 
 def in_turn(groups: Iterable[Sequence[T]], n: int = 1, full: bool = FULL) -> list[T]:
-    """Of each group `n` values, evenly spread from one that differs from group to group. All with `full`."""
+    """Of each group `n` values, evenly spread from one that differs from group to group.
+
+    One for the oldest pair, and all with `full`.
+    """
+    n = 1 if ONCE else n
     chosen: list[T] = []
     for turn, group in enumerate(groups):
         size = len(group)

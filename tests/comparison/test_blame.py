@@ -126,7 +126,7 @@ HEALTHY = [
     case
     for case in DIFFERENTIABLE
     if case.name.endswith(("/f32", "/f64")) and case.name.split("/")[0] not in NOT_FINITE
-][:: 12 if FULL else 24]
+][:: 12 if FULL else 48]
 
 
 @pytest.mark.parametrize("case", HEALTHY, ids=str)

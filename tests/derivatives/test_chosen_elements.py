@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from covering import covering
 from jax import lax
 
 import pybridge as pb
@@ -30,8 +31,7 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
-@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize(("choice", "execute"), covering(CHOICES, ["julia", "xla"], least=1))
 def test_an_element_that_is_computed_twice_is_still_the_one_chosen(choice, execute):
     def f(x):
         return CHOICES[choice](1.8 * x + 0.2)

@@ -21,7 +21,7 @@ from indexed_programs import arguments, loop
 import pybridge as pb
 from pybridge.runtime import native
 
-_LOOPS = int(os.environ.get("PYBRIDGE_INDEXED_LOOPS", "12"))
+_LOOPS = int(os.environ.get("PYBRIDGE_INDEXED_LOOPS", "12" if FULL else "5"))
 _FIRST = int(os.environ.get("PYBRIDGE_INDEXED_FIRST", "0"))
 _DRAWS = int(os.environ.get("PYBRIDGE_INDEXED_DRAWS", "20"))
 _ITEMS = 40

@@ -6,11 +6,14 @@ eigh, take the whole tangent for what is read.
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
 from agreement import assert_agree
 from casekit import computed, direction
+from covering import covering
 from jax import lax
 
 import pybridge as pb
@@ -58,9 +61,12 @@ def _central_difference(f, x, dx):
     return (4 * near - wide) / 3
 
 
-@pytest.mark.parametrize("execute", ["julia", "xla"])
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-@pytest.mark.parametrize("name", FUNCTIONS)
+WAYS = list(itertools.product(["float64", "complex128"], ["julia", "xla"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "execute"), [(name, *way) for name, way in covering(FUNCTIONS, WAYS, least=1)]
+)
 def test_derivatives_where_one_triangle_is_read(name, dtype, execute, x64):
     f, rng = FUNCTIONS[name], np.random.default_rng(11)
     like = np.zeros((4, 4), dtype)

@@ -13,6 +13,7 @@ import numpy as np
 import processes
 import pytest
 from casekit import QUICK, computed
+from covering import covering
 from jax.flatten_util import ravel_pytree
 
 import pybridge as pb
@@ -155,21 +156,25 @@ def summed(f, rows):
     return jax.lax.scan(lambda s, row: (s + f(row), s), 0.0, rows)[0]
 
 
+TRANSFORMS = {
+    "vmap of grad": lambda f: lambda x, rows: jax.jit(jax.vmap(jax.grad(f)))(rows),
+    "grad of vmap": lambda f: lambda x, rows: jax.grad(lambda rows: jax.vmap(f)(rows).sum())(rows),
+    "checkpoint": lambda f: lambda x, rows: jax.grad(jax.checkpoint(f))(x),
+    "map": lambda f: lambda x, rows: jax.lax.map(f, rows),
+    "scan": lambda f: lambda x, rows: jax.grad(lambda x: summed(f, rows) * f(x))(x),
+    "cond": lambda f: lambda x, rows: jax.grad(lambda x: jax.lax.cond(f(x) > -1e9, f, lambda x: 0.0, x))(x),
+    "linearize": lambda f: lambda x, rows: jax.linearize(f, x)[1](along(x)),
+}
+COVERED = covering([model.name for model in MODELS], TRANSFORMS, least=1)
+
+
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
 def test_batches_checkpoints_and_loops(model):
     x = model.generated(11)
     rows = jax.tree.map(lambda leaf: jnp.stack([leaf, 1.1 * leaf, 0.9 * leaf]), x)
     ours, theirs = (lambda x, f=f: f(*x) for f in (model.julia, model.jax))
     assert_near(jax.vmap(ours)(rows), jax.vmap(theirs)(rows))
-    transforms = (
-        lambda f: lambda x, rows: jax.jit(jax.vmap(jax.grad(f)))(rows),
-        lambda f: lambda x, rows: jax.grad(lambda rows: jax.vmap(f)(rows).sum())(rows),
-        lambda f: lambda x, rows: jax.grad(jax.checkpoint(f))(x),
-        lambda f: lambda x, rows: jax.lax.map(f, rows),
-        lambda f: lambda x, rows: jax.grad(lambda x: summed(f, rows) * f(x))(x),
-        lambda f: lambda x, rows: jax.grad(lambda x: jax.lax.cond(f(x) > -1e9, f, lambda x: 0.0, x))(x),
-        lambda f: lambda x, rows: jax.linearize(f, x)[1](along(x)),
-    )
+    transforms = [TRANSFORMS[name] for of, name in COVERED if of == model.name]
     found, wanted = (
         computed([transform(f) for transform in transforms], [(x, rows)] * len(transforms))
         for f in (ours, theirs)

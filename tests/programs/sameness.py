@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import pytest
 from agreement import assert_agree
+from covering import FULL
 
 import pybridge as pb
 
-both_executes = pytest.mark.parametrize("execute", ["julia", "xla"])
+
+def both_executes(test: Callable) -> Callable:
+    """The test by kernels and by XLA, or, where not everything is tested, by one that its name decides."""
+    executes = ["julia", "xla"]
+    chosen = executes if FULL else [executes[zlib.crc32(test.__name__.encode()) % 2]]
+    return pytest.mark.parametrize("execute", chosen)(test)
 
 
 def assert_same_gradient(

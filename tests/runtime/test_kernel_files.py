@@ -103,7 +103,7 @@ def made(result, tmp_path_factory):
     return cache
 
 
-@pytest.mark.parametrize("case", ALL.split(","))
+@pytest.mark.parametrize("case", ALL.split(",") if FULL else [ALL])
 def test_a_second_process_starts_no_julia(result, made, case):
     assert result(case, made) == WITHOUT
 

@@ -17,6 +17,6 @@ pytestmark = [
 
 
 def test_functions_that_are_dropped_leave_a_bounded_part_of_memory(tmp_path) -> None:
-    count = 100 if FULL else 50
+    count = 100 if FULL else 25
     assert measure(count, "compiled", str(tmp_path)) < 1.5
     assert measure(count, "loaded", str(tmp_path)) < 0.25

@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from covering import covering
 from jax import lax
 
 import pybridge as pb
 
 IDS = np.array([2, 0, 2, 1, 0, 2])
-DTYPES = (
-    "bool", "int8", "int32", "int64", "uint8", "uint32", "float16", "bfloat16", "float32", "float64",
-    "complex64", "complex128",
-)  # fmt: skip
+FLOATS = "float16", "bfloat16", "float32", "float64"
+COMPLEX = "complex64", "complex128"
+KINDS = ("bool",), ("int8", "int32", "int64"), ("uint8", "uint32"), FLOATS, COMPLEX
 TOLERANCE = {"float16": 4e-3, "bfloat16": 4e-2, "float32": 1e-5, "complex64": 1e-5}
 
 FUNCTIONS = {
@@ -87,12 +87,14 @@ def _outcome(what, f, x):
         return e
 
 
-CASES = [(name, dtype, _value) for name in FUNCTIONS for dtype in DTYPES] + [
+def _each_kind(names, *kinds):
+    """The names with a dtype of each kind."""
+    return [pair for dtypes in kinds for pair in covering(names, dtypes, least=1)]
+
+
+CASES = [(name, dtype, _value) for name, dtype in _each_kind(FUNCTIONS, *KINDS)] + [
     (name, dtype, what)
-    for name in FUNCTIONS
-    if not name.startswith("arg")
-    for dtype in DTYPES
-    if jnp.issubdtype(jnp.dtype(dtype), np.inexact)
+    for name, dtype in _each_kind([name for name in FUNCTIONS if not name.startswith("arg")], FLOATS, COMPLEX)
     for what in (_jvp, _vjp)
 ]
 

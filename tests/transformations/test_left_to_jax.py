@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 from casekit import QUICK
+from covering import covering
 from jax import lax
 from jax.experimental import sparse, xla_metadata
 
@@ -130,8 +131,7 @@ def compared(f, place, execute):
     assert_agree(ours, theirs, f"{f.__name__} {place.__name__}", 1e-4)
 
 
-@pytest.mark.parametrize("execute", MODES)
-@pytest.mark.parametrize("f", FUNCTIONS)
+@pytest.mark.parametrize(("f", "execute"), covering(FUNCTIONS, MODES, least=1))
 def test_alone(f, execute):
     compared(f, alone, execute)
 

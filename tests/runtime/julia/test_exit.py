@@ -9,7 +9,7 @@ from covering import FULL
 
 from .processes import Python, ended
 
-EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "20" if FULL else "8"))
+EXITS = int(os.environ.get("PYBRIDGE_TEST_EXITS", "20" if FULL else "4"))
 IN_FLIGHT = """
     import sys, threading, time
     from pybridge.runtime.julia import request
