@@ -1,6 +1,6 @@
 """Both languages agree on each primitive: Julia runs its Program to the same results.
 
-In a dtype of two of the kinds that it has, real, complex, signed or unsigned integers, or bools, in which
+In a dtype of one of the kinds that it has, real, complex, signed or unsigned integers, or bools, in which
 primitives take turns, or in all where everything is tested.
 Cases at full width, which tests/derivatives/test_cases.py runs in Julia too, are not repeated. It has Julia
 read, check and print all.
@@ -32,11 +32,11 @@ _ONE_EACH = {(case.op, case.dtype): case for case in reversed(CASES) if case.nam
 
 
 def _of_kinds() -> list[Case]:
-    """Of each primitive cases of two kinds."""
+    """Of each primitive a case of one kind."""
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in reversed(_ONE_EACH.values()):
         kinds.setdefault((case.op, case.dtype.removeprefix("b")[0]), []).append(case)
-    pairs = covering(*map(dict.fromkeys, zip(*kinds, strict=True)), lambda *pair: pair in kinds)
+    pairs = covering(*map(dict.fromkeys, zip(*kinds, strict=True)), lambda *pair: pair in kinds, least=1)
     return [kinds[pair][turn % len(kinds[pair])] for turn, pair in enumerate(pairs)]
 
 
