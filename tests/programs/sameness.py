@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +14,14 @@ from covering import FULL
 import pybridge as pb
 
 
+_TESTS: Counter[str] = Counter()  # by file
+
+
 def both_executes(test: Callable) -> Callable:
-    """The test by kernels and by XLA, or, where not everything is tested, by one that its name decides."""
+    """The test by kernels and by XLA; where not everything is tested, a file's tests take turns."""
     executes = ["julia", "xla"]
-    chosen = executes if FULL else [executes[zlib.crc32(test.__name__.encode()) % 2]]
+    chosen = executes if FULL else [executes[_TESTS[test.__module__] % 2]]
+    _TESTS[test.__module__] += 1
     return pytest.mark.parametrize("execute", chosen)(test)
 
 
