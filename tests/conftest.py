@@ -43,11 +43,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     instances: dict[str, list[pytest.Item]] = {}
     for item in items:
         instances.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = {
-        item
-        for group in instances.values()
-        for item in (group if group[0].get_closest_marker("per_primitive") else covering.some(group, 3, full=False))
-    }
+    kept: set[pytest.Item] = set()
+    for group in instances.values():
+        whole = group[0].get_closest_marker("per_primitive")
+        kept.update(group if whole else covering.some(group, 3, full=False))
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 

@@ -13,7 +13,6 @@ from covering import FULL
 
 import pybridge as pb
 
-
 _TESTS: Counter[str] = Counter()  # by file
 
 
