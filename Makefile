@@ -23,8 +23,6 @@ OLDEST_TESTS := tests/frontend tests/transformations tests/engines \
 	$(addprefix --deselect tests/derivatives/test_cases.py::,test_natively test_in_float64)
 # Processes that run tests side by side; each has a Julia of its own.
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((n > 4 ? 4 : n)))
-# `make test` runs the oldest Python at the same time as Julia's tests.
-OLDEST_JOBS ?= $(JOBS)
 JULIA_SOURCES := $(shell find julia -name '*.jl' -o -name '*.txt' -o -name '*.toml' | grep -v Manifest)
 
 help:
@@ -83,8 +81,8 @@ test test-all: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
 test test-all: export PYBRIDGE_TEST_TIMES := $(CURDIR)/.venv/test-times
 test: .venv/python.stamp
 	rm -rf $(PYBRIDGE_CACHE) $(PYBRIDGE_TEST_TIMES)
-	+$(MAKE) --jobs=$(JOBS) OLDEST_JOBS=1 .venv/image.stamp lint .venv/browser.stamp $(OLDEST_VENV) \
-		test-julia-others test-julia-code test-oldest
+	+$(MAKE) --jobs=$(JOBS) .venv/image.stamp lint .venv/browser.stamp $(OLDEST_VENV) test-julia-others test-julia-code
+	+$(MAKE) test-oldest
 	+$(MAKE) test-python
 	$(BIN)/python -m tests.times $(PYBRIDGE_TEST_TIMES)
 
@@ -126,7 +124,7 @@ test-python: .venv/image.stamp
 test-oldest: export PYBRIDGE_TESTS ?= once
 test-oldest: .venv/image.stamp $(OLDEST_VENV)
 	@$(BIN)/python -c 'import jax, sys; print("tests ran on Python %d.%d" % sys.version_info[:2], "with JAX", jax.__version__)'
-	@if [ -n "$(OLDEST_VENV)" ]; then .ci/part "oldest Python" .venv-oldest/bin/python -m pytest -n $(OLDEST_JOBS) --dist worksteal $(OLDEST_TESTS); \
+	@if [ -n "$(OLDEST_VENV)" ]; then .ci/part "oldest Python" .venv-oldest/bin/python -m pytest -n $(JOBS) --dist worksteal $(OLDEST_TESTS); \
 	else echo "not on Python $(OLDEST), which is $(if $(OLDEST_PYTHON),the only Python here,not on this machine)"; fi
 
 # What may work on systems other than Linux, where native kernels are not tested.
