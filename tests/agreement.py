@@ -14,9 +14,12 @@ from pybridge.ir.numerals import dtype_name
 TOLERANCES = {"f64": 1e-11, "c128": 1e-11, "f32": 2e-5, "c64": 2e-5, "f16": 2e-2, "bf16": 1e-1}
 
 
-def assert_agree(found: Any, expected: Any, what: str, tolerance: float | None = None) -> None:
+def assert_agree(
+    found: Any, expected: Any, what: str, tolerance: float | None = None, unit: float = 1.0
+) -> None:
     """As many leaves, of the same dtypes and shapes, equal up to the tolerance times the largest number.
 
+    To that number `unit` is added, so that numbers far below it may be lost: 0 where they are what is tested.
     Infinities and NaNs stand at the same places. Integers are equal.
     """
     ours, theirs = jax.tree.leaves(found), jax.tree.leaves(expected)
@@ -26,10 +29,12 @@ def assert_agree(found: Any, expected: Any, what: str, tolerance: float | None =
         assert (x.dtype, x.shape) == (y.dtype, y.shape), (
             f"{what}[{i}]: {x.dtype}{x.shape}, not {y.dtype}{y.shape}"
         )
-        _assert_equal_up_to(x, y, f"{what}[{i}]", tolerance)
+        _assert_equal_up_to(x, y, f"{what}[{i}]", tolerance, unit)
 
 
-def _assert_equal_up_to(x: np.ndarray, y: np.ndarray, what: str, tolerance: float | None) -> None:
+def _assert_equal_up_to(
+    x: np.ndarray, y: np.ndarray, what: str, tolerance: float | None, unit: float
+) -> None:
     name = dtype_name(y.dtype)
     if name not in TOLERANCES:
         np.testing.assert_array_equal(x, y, what)
@@ -40,7 +45,7 @@ def _assert_equal_up_to(x: np.ndarray, y: np.ndarray, what: str, tolerance: floa
     np.testing.assert_array_equal(np.isfinite(x), finite, what)
     if y.dtype.kind == "f":
         np.testing.assert_array_equal(x[~finite], y[~finite], what)
-    scale = 1 + np.max(np.abs(y[finite]), initial=0)
+    scale = unit + np.max(np.abs(y[finite]), initial=0)
     allowed = (TOLERANCES[name] if tolerance is None else tolerance) * scale
     worst = np.max(np.abs(x[finite] - y[finite]), initial=0)
     assert worst <= allowed, f"{what}: off by {worst:.3g}, allowed {allowed:.3g}\nfound    {x}\nexpected {y}"
