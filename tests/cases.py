@@ -18,7 +18,7 @@ import cases_solvers
 import cases_windows
 from casekit import Case, batches
 from covering import FULL as EVERYTHING
-from covering import covering, in_turn
+from covering import cover, in_turn
 
 CASES: list[Case] = [
     *cases_elementwise.CASES,
@@ -81,11 +81,7 @@ def _covered() -> list[Case]:
     for case in filter(lambda case: case.active, FULL):
         group = groups.setdefault(_ALIKE.get(case.op, case.op), {})
         group[family(case).removeprefix(case.op), (case.op, case.dtype)] = case.name
-    covers = [
-        group[pair]
-        for group in groups.values()
-        for pair in covering(*map(dict.fromkeys, zip(*group, strict=True)), lambda *pair: pair in group, 1)  # noqa: B023
-    ]
+    covers = [group[pair] for group in groups.values() for pair in cover(group)]
     return [case for case in FULL if case.name in {*chosen, *covers}]
 
 

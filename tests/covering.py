@@ -51,6 +51,12 @@ def covering(
     return sorted(chosen, key=pairs.index)
 
 
+def cover(pairs: Iterable[tuple[Any, Any]], least: int = 1, full: bool = FULL) -> list[tuple[Any, Any]]:
+    """`covering` of what stands first and second in these pairs, by pairs that are among them."""
+    there = dict.fromkeys(pairs)
+    return covering(*map(dict.fromkeys, zip(*there, strict=True)), lambda *p: p in there, least, full)
+
+
 def some(values: Iterable[T], n: int, full: bool = FULL) -> list[T]:
     """So many of the values, evenly spread. All with `full`."""
     values = list(values)

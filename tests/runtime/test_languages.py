@@ -17,7 +17,7 @@ import pytest
 from casekit import Case, batches, computed
 from cases import CASES, COVERED
 from covering import FULL as EVERYTHING
-from covering import covering
+from covering import cover
 from neighbours import neighbours
 
 from pybridge.frontend.tracing import trace
@@ -36,8 +36,7 @@ def _of_kinds() -> list[Case]:
     kinds: dict[tuple[str, str], list[Case]] = {}
     for case in reversed(_ONE_EACH.values()):
         kinds.setdefault((case.op, case.dtype.removeprefix("b")[0]), []).append(case)
-    pairs = covering(*map(dict.fromkeys, zip(*kinds, strict=True)), lambda *pair: pair in kinds, least=1)
-    return [kinds[pair][turn % len(kinds[pair])] for turn, pair in enumerate(pairs)]
+    return [kinds[pair][turn % len(kinds[pair])] for turn, pair in enumerate(cover(kinds))]
 
 
 _BATCHES = batches(list(reversed(_ONE_EACH.values())) if EVERYTHING else _of_kinds())
