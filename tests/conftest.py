@@ -22,11 +22,21 @@ _TESTS = pytest.StashKey[int]()
 _MOST_MAPPINGS, _MAPPINGS = 20_000, Path("/proc/self/maps")
 _EVERY = 20  # tests between two looks
 
+# What XLA makes of a program is kept, for the next run too: JAX's key has the program, its version, the flags
+# and the processor. A compilation takes ten times as long as reading its result.
+_XLA_CACHE = {
+    "jax_compilation_cache_dir": str(cache.user_folder() / "tests" / "xla"),
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": -1,
+}
+_MOST_COMPILED = 200_000  # files, of some four kilobytes
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """A cache of this run's own, which the processes that share the work share too, and a silent stderr."""
     recording.register(config)
     os.environ.setdefault("PYBRIDGE_PROGRESS", "off")  # how long things take depends on the machine
+    _share_compiled(config)
     if covering.ONCE:  # what XLA's optimiser makes of the same programs is tested on the newest versions
         os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
     if cache.SETTING in os.environ:  # the user's choice, or that of the process that started this one
@@ -34,6 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(tempfile.mkdtemp(prefix="pybridge-tests-"))
     os.environ[cache.SETTING] = str(folder)
     config.stash[_RUN] = folder
+
+
+def _share_compiled(config: pytest.Config) -> None:
+    """The processes of all runs share what XLA compiles, unless JAX was told of a folder already."""
+    folder = Path(_XLA_CACHE["jax_compilation_cache_dir"])
+    if jax.config.jax_compilation_cache_dir is not None:
+        return
+    if not hasattr(config, "workerinput") and folder.is_dir() and len(os.listdir(folder)) > _MOST_COMPILED:
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, value in _XLA_CACHE.items():
+        os.environ[name.upper()] = str(value)  # for the processes that tests start
+        jax.config.update(name, value)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

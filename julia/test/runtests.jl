@@ -48,10 +48,20 @@ chosen(arguments) =
     arguments == ["--others"] ? filter(!tests_code, test_files()) :
     map(f -> replace(f, r"\.jl$" => ""), arguments)
 
-@testset "JaxprAD" begin
-    for file in chosen(ARGS)
-        @testset "$file" begin
-            recorded(() -> include_apart(file), get(ENV, "PYBRIDGE_TEST_TIMES", ""), file)
+function run_tests(files)
+    @testset "JaxprAD" begin
+        for file in files
+            @testset "$file" begin
+                recorded(() -> include_apart(file), get(ENV, "PYBRIDGE_TEST_TIMES", ""), file)
+            end
         end
     end
+end
+
+try
+    run_tests(chosen(ARGS))
+catch e
+    # What failed is said once more, below the table, since of a long log only the end may be kept.
+    e isa Test.TestSetException && foreach(failure -> println('\n', failure), e.errors_and_fails)
+    rethrow()
 end
