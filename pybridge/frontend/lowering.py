@@ -20,7 +20,7 @@ from ..ir.program import INLINE_CONSTANT, Equation, Program, constant_ref
 from ..ir.schema import OPERATIONS
 from ..ir.types import Atom, Dim, Literal, TensorType, Var
 from . import keys
-from .adapter import checkpoints, devices, effects, jaxprs, next_objects, references, source
+from .adapter import checkpoints, devices, effects, jaxprs, next_objects, packages, references, source
 from .dimensions import to_dim
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 
@@ -286,6 +286,8 @@ class Lowering:
             return DECOMPOSITIONS[name](self, eqn, inputs)
         spec = LOWERINGS.get(name)
         if spec is None:
+            if packages.has_definition(eqn):
+                return self.inline(packages.definition(eqn), inputs)
             raise self.refusal(eqn)
         if keys.moves_keys(eqn):
             return self.inline(keys.moved_data(eqn), inputs)

@@ -7,6 +7,7 @@ for batches of the user's. Others are found by trying: see `refusal`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import TracingError, UnsupportedPrimitive
@@ -18,6 +19,7 @@ from ..frontend.adapter import (
     high_primitives,
     jaxprs,
     next_objects,
+    packages,
     registry,
     source,
 )
@@ -25,29 +27,53 @@ from ..frontend.primitives import DECOMPOSITIONS, LOWERINGS
 from ..ir.deferred import RULE_ORDER
 
 
-def reason_for_jax(eqn, rules: bool, order: int = 0) -> str | None:
-    """Why JAX is to bind the equation, be it for one in its bodies; None if nothing is known for that.
+@dataclass(frozen=True)
+class Where:
+    """Where an equation stands.
 
-    rules: look into the derivative rules that the user gave it, too, which are traced for that.
-    order: how many rules this equation is nested in, as in `Lowering`.
+    rules: the derivative rules that the user gave it count, too, which are traced for that.
+    in_jaxs_loop: in a loop that JAX binds.
+    in_loop: in a loop that would be in a Program as a whole.
+    order: how many rules it is nested in, as in `Lowering`.
     """
+
+    rules: bool
+    in_jaxs_loop: bool = False
+    in_loop: bool = False
+    order: int = 0
+
+    @property
+    def defines_packages(self) -> bool:
+        """Whether primitives of packages are what they are where nothing is batched.
+
+        Those of a loop belong together: they make its items wait for each other. Those outside keep a
+        condition the same for a batch, on which JAX calls Python or runs a loop of its own.
+        """
+        return self.in_loop and not self.in_jaxs_loop
+
+
+def reason_for_jax(eqn, where: Where) -> str | None:
+    """Why JAX is to bind the equation, be it for one in its bodies; None if nothing is known for that."""
     eqn = next_objects.counterpart(eqn)
-    own = _own_reason(eqn)
+    own = _own_reason(eqn, where)
     if own is not None:
         return f"{eqn.primitive}{_at(eqn)} {own}"
-    inside = (reason_for_jax(inner, rules, order) for body in _bodies(eqn) for inner in body.eqns)
+    within = replace(where, in_loop=True) if eqn.primitive.name in equation_parameters.LOOPS else where
+    inside = (reason_for_jax(inner, within) for body in _bodies(eqn) for inner in body.eqns)
     found = next((reason for reason in inside if reason is not None), None)
-    if found is None and rules and order < RULE_ORDER:
-        return _reason_in_rules(eqn, order)
+    if found is None and where.rules and where.order < RULE_ORDER:
+        return _reason_in_rules(eqn, where)
     return found
 
 
-def _own_reason(eqn) -> str | None:
+def _own_reason(eqn, where: Where) -> str | None:
     """For what the equation is without its bodies."""
     if eqn.primitive.name in devices.COLLECTIVES:
         return "is between devices"
-    if is_of_others(eqn.primitive):
+    if is_of_others(eqn.primitive) and not (where.defines_packages and packages.has_definition(eqn)):
         return "is a package's, with rules of its own"
+    if packages.ends_early(eqn):
+        return "ends early for a batch as a whole"
     if effects.is_bound_by_jax(eqn):
         return "calls Python"
     if jaxprs.has_high_types(eqn):
@@ -88,13 +114,14 @@ def _bodies(eqn) -> list:
     return [high_primitives.expansion(eqn)] if high_primitives.has_value(eqn) else []
 
 
-def _reason_in_rules(eqn, order: int) -> str | None:
+def _reason_in_rules(eqn, where: Where) -> str | None:
     """Of a custom function's derivative rules. What refuses to be traced for all operands is for JAX."""
     try:
         bodies = list(_rules(eqn))
     except Exception as e:  # whatever the user's code raises
         return f"{eqn.primitive}{_at(eqn)} has a rule that cannot be traced for all operands ({e})"
-    inside = (reason_for_jax(inner, True, order + 1) for body in bodies for inner in body.eqns)
+    deeper = replace(where, order=where.order + 1)
+    inside = (reason_for_jax(inner, deeper) for body in bodies for inner in body.eqns)
     return next((reason for reason in inside if reason is not None), None)
 
 

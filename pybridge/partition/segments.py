@@ -23,7 +23,7 @@ from ..frontend.adapter.jaxprs import Var
 from ..frontend.emission import to_jax
 from ..ir.program import Program
 from ..ir.types import SymDim, TensorType
-from .needs_jax import is_unknown, reason_for_jax, refusal, varying_axes
+from .needs_jax import Where, is_unknown, reason_for_jax, refusal, varying_axes
 from .planning import Node, plan
 
 Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
@@ -134,13 +134,17 @@ class _Splitting:
     lines: list[str] = field(default_factory=list)
     count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
+    @property
+    def _where(self) -> Where:
+        return Where(self.rules, self.in_a_loop)
+
     def is_one_program(self, jaxpr) -> bool:
         """Whether nothing is known against it."""
         if any(jaxprs.is_float0(v.aval) for v in jaxpr.outvars):
             return False
         axes = _axes(jaxpr.invars)
         return all(devices.varying(v.aval) == axes for v in jaxpr.outvars) and not any(
-            reason_for_jax(eqn, self.rules) for eqn in jaxpr.eqns
+            reason_for_jax(eqn, self._where) for eqn in jaxpr.eqns
         )
 
     def whole(self, jaxpr) -> Partition:
@@ -184,7 +188,7 @@ class _Splitting:
 
     def _reason(self, eqn, reads: tuple[Var, ...], like) -> str | None:
         """Why JAX is to bind the equation, if it is."""
-        reason = reason_for_jax(eqn, self.rules)
+        reason = reason_for_jax(eqn, self._where)
         if reason is not None or not self.tries:
             return reason
         return refusal(self.lowered, jaxprs.jaxpr_of([eqn], reads, eqn.outvars, like))
