@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from casekit import QUICK_FLAGS
 from times import recording
 
 from pybridge import cache
+from pybridge.runtime.julia.processor import processor_flags
 
 _RUN = pytest.StashKey[Path]()
 _TESTS = pytest.StashKey[int]()
@@ -22,10 +24,11 @@ _TESTS = pytest.StashKey[int]()
 _MOST_MAPPINGS, _MAPPINGS = 20_000, Path("/proc/self/maps")
 _EVERY = 20  # tests between two looks
 
-# What XLA makes of a program is kept, for the next run too: JAX's key has the program, its version, the flags
-# and the processor. A compilation takes ten times as long as reading its result.
+# What XLA makes of a program is kept, for the next run too: JAX's key has the program, its version and flags,
+# the folder's name what the processor can do. A compilation takes ten times as long as reading its result.
+_PROCESSOR = hashlib.sha256(" ".join(sorted(processor_flags())).encode()).hexdigest()[:16]
 _XLA_CACHE = {
-    "jax_compilation_cache_dir": str(cache.user_folder() / "tests" / "xla"),
+    "jax_compilation_cache_dir": str(cache.user_folder() / "tests" / f"xla-{_PROCESSOR}"),
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": -1,
 }
