@@ -1,4 +1,4 @@
-"""The Programs that a jaxpr calls."""
+"""What a jaxpr binds: the Programs that it calls, and the primitives."""
 
 from __future__ import annotations
 
@@ -16,3 +16,9 @@ def programs_in(jaxpr: Any) -> Iterator[Program]:
             yield eqn.params["program"]
         for body in jaxprs_in_params(eqn.params):
             yield from programs_in(body)
+
+
+def primitives_in(jaxpr: Any) -> set[str]:
+    """The names of all, those in the bodies of equations among them."""
+    inner = (primitives_in(body) for eqn in jaxpr.eqns for body in jaxprs_in_params(eqn.params))
+    return {eqn.primitive.name for eqn in jaxpr.eqns}.union(*inner)

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from agreement import assert_agree
+from bound_programs import primitives_in
 from covering import FULL, covering
 from equinox.internal._loop.common import _maybe_set, select_if_vmap_p
-from jax.extend.core import jaxprs_in_params
 
 import pybridge as pb
 from pybridge.frontend.adapter import packages
@@ -93,16 +93,12 @@ def test_forward_mode(kind, x64):
 def test_a_loop_is_one_program():
     """Of a bounded loop trips are left out, for a batch as a whole: that is XLA's."""
 
-    def names(jaxpr) -> set[str]:
-        inner = (names(body) for eqn in jaxpr.eqns for body in jaxprs_in_params(eqn.params))
-        return {eqn.primitive.name for eqn in jaxpr.eqns}.union(*inner)
-
-    def found(kind):
-        return names(jax.make_jaxpr(both(kind, "auto")[0])(STARTS[1], ENDS[1]).jaxpr)
-
+    found = {
+        kind: primitives_in(jax.make_jaxpr(both(kind, "auto")[0])(STARTS[1], ENDS[1]).jaxpr) for kind in KINDS
+    }
     for kind in ("lax", "checkpointed"):
-        assert "julia_call" in found(kind) and "unvmap_any" not in found(kind)
-    assert {"scan", "unvmap_any"} <= found("bounded"), found("bounded")
+        assert "julia_call" in found[kind] and "unvmap_any" not in found[kind]
+    assert {"scan", "unvmap_any"} <= found["bounded"]
 
 
 @pytest.mark.parametrize("execute", ["auto", "xla"])

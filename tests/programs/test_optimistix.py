@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import lineax as lx
 import optimistix as optx
 import pytest
-from jax.extend.core import jaxprs_in_params
+from bound_programs import primitives_in
 from sameness import assert_same_gradient, both_executes
 
 import pybridge as pb
@@ -52,10 +52,6 @@ def test_gradients(f, execute, x64):
 
 
 def test_programs_run_around_them(x64):
-    def names(jaxpr) -> set[str]:
-        inner = (names(body) for eqn in jaxpr.eqns for body in jaxprs_in_params(eqn.params))
-        return {eqn.primitive.name for eqn in jaxpr.eqns}.union(*inner)
-
-    found = names(jax.make_jaxpr(pb.bridge(newton))(0.7).jaxpr)
+    found = primitives_in(jax.make_jaxpr(pb.bridge(newton))(0.7).jaxpr)
     assert {"julia_call", "linear_solve", "unvmap_any"} <= found
     assert "sin" not in found

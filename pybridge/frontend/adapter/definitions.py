@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
-
 from . import gradients, internals
-from .jaxprs import ClosedJaxpr
+from .jaxprs import ClosedJaxpr, defined_by
 
 
 def definition(eqn: Any) -> ClosedJaxpr:
     """What an equation of one of `DEFINED` does, in other primitives, as it is lowered."""
-    function = functools.partial(_DEFINITIONS[eqn.primitive.name], **eqn.params)
-    return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars))
+    return defined_by(eqn, _DEFINITIONS[eqn.primitive.name])
 
 
 def _ragged_dot_general(*operands: Any, **params: Any) -> Any:

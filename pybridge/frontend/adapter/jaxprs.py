@@ -6,6 +6,7 @@ values); from 0.11 on one class is both. What is here treats them alike.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -169,6 +170,12 @@ def without_dead_code(jaxpr: Any) -> Any:
 
 def traced(f: Callable, avals: Sequence[Any]) -> ClosedJaxpr:
     return jax.make_jaxpr(f)(*avals)
+
+
+def defined_by(eqn: Any, f: Callable) -> ClosedJaxpr:
+    """What the equation does where that is what `f` does with its operands and, by name, its parameters."""
+    operands = (jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars)
+    return jax.make_jaxpr(functools.partial(f, **eqn.params))(*operands)
 
 
 def has_high_types(eqn: Any) -> bool:

@@ -10,12 +10,9 @@ Not among them are primitives that are there to raise an error (`nondifferentiab
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
-import jax
-
-from .jaxprs import ClosedJaxpr, bodies
+from .jaxprs import ClosedJaxpr, bodies, defined_by
 
 _NAMES = {
     "equinox": frozenset(
@@ -60,12 +57,7 @@ def _is_left_out(jaxpr: Any) -> bool:
 
 def definition(eqn: Any) -> ClosedJaxpr:
     """What the equation does, in other operations."""
-    function = functools.partial(_results, eqn.primitive, eqn.params)
-    return jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars))
-
-
-def _results(primitive: Any, params: dict[str, Any], *operands: Any) -> Any:
-    return primitive.impl(*operands, **params)
+    return defined_by(eqn, eqn.primitive.impl)
 
 
 def _package(primitive: Any) -> str:
