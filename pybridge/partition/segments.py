@@ -209,7 +209,9 @@ class _Splitting:
         return self.run_short if self.in_a_loop and is_short(program) else self.run
 
     def _bound(self, node: Node) -> Bound:
-        if is_unknown(node.eqn.primitive) or next_objects.is_high(node.eqn):
+        primitive = node.eqn.primitive
+        of_elements = primitive.name in equation_parameters.OF_ELEMENTS
+        if of_elements or is_unknown(primitive) or next_objects.is_high(node.eqn):
             # Whatever its parameters are is for itself.
             return Bound(node.eqn, node.reads, node.writes)
         eqn = checkpoints.by_marks(node.eqn)

@@ -161,6 +161,23 @@ def test_arguments_and_results_of_other_dtypes():
     assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_computations_of_elements_stay_in_their_operation(mode):
+    """Of numbers and their places: XLA ends the process where a reduction's computation calls a kernel."""
+
+    def smaller(a, b):
+        first = (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+        return jnp.where(first, a[0], b[0]), jnp.where(first, a[1] + 1, b[1])
+
+    def f(x, places):
+        start = (jnp.float8_e4m3fn(5), jnp.int32(99))
+        return lax.reduce((x, places), start, smaller, (0,))
+
+    args = X.astype(jnp.float8_e4m3fn), jnp.arange(9, dtype=jnp.int32).reshape(3, 3)
+    ours, theirs = pb.bridge(f, execute=mode)(*args), jax.jit(f)(*args)
+    assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
 def test_a_solver_within_a_root():
     """JAX cannot transpose GMRES's derivative by what its matrix depends on."""
 

@@ -10,7 +10,8 @@ Derivatives that the user does not give are an extension's, `JaxprADEnzymeExt`, 
 module Functions
 
 using LinearAlgebra: LinearAlgebra, Transpose, transpose
-using ..JaxprAD: Dim, JaxprADError, TensorType, dtype_name, dtype_named, isinexact, NAME_OF_DTYPE
+using ..JaxprAD: Dim, JaxprADError, TensorType, dtype_name, dtype_named, isinexact, NAME_OF_DTYPE,
+    trace_text
 using ..FFI: FFI, Descriptor, FFICallFrame, EXECUTE_STAGE
 
 include("errors.jl")

@@ -47,7 +47,7 @@ const INTERNAL = Cint(13)
 
 error_text(e, trace) =
     string(ERROR_MARK, nameof(typeof(e)), "\n", sprint(showerror, e), "\n-----\n",
-        sprint(Base.show_backtrace, trace))
+        trace_text(trace))
 
 "Not empty once the gate is to close at exit."
 const GATED = Bool[]

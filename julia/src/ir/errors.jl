@@ -51,3 +51,14 @@ Base.showerror(io::IO, e::ProgramTypeError) = print(io, e.message)
 Base.showerror(io::IO, e::Union{UnsupportedPrimitive,KernelRefused}) =
     print(io, "$(e.primitive): $(e.message)", at_source(e.source))
 Base.showerror(io::IO, e::NotDifferentiable) = print(io, e.message, at_source(e.source))
+
+const SHOWN_FRAMES = 100
+"""
+A stack as text. Of an endless recursion, whose frames take Julia ten seconds to look up, the
+innermost ones and the outermost that Julia keeps."""
+function trace_text(trace)
+    left_out = length(trace) - 2SHOWN_FRAMES
+    left_out <= 0 && return sprint(Base.show_backtrace, trace)
+    string(sprint(Base.show_backtrace, trace[1:SHOWN_FRAMES]), "\n... $left_out frames ...",
+        sprint(Base.show_backtrace, trace[end-SHOWN_FRAMES+1:end]))
+end

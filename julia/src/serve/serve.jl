@@ -47,8 +47,7 @@ const INTERRUPTED = "error\nInterruptException\nit was interrupted\n-----\n"
 
 function failure(e, trace)
     kind = string(nameof(typeof(e)))
-    string("error\n", kind, "\n", sprint(showerror, e), "\n-----\n",
-        sprint(Base.show_backtrace, trace))
+    string("error\n", kind, "\n", sprint(showerror, e), "\n-----\n", trace_text(trace))
 end
 
 answer(::Val{C}, body, arguments) where {C} = throw(ArgumentError("unknown request $C"))

@@ -47,9 +47,10 @@ program_shape(n::Dims) = Dim[reverse(n)...]
 
 Base.size(x::TracedArray) = x.size
 Base.IndexStyle(::Type{<:TracedArray}) = IndexLinear()
-Base.show(io::IO, x::TracedArray) =
+# Wrappers too, whose elements would be asked for after the trace, by what prints an error.
+Base.show(io::IO, x::ArrayOfTraced) =
     print(io, "traced ", plain_type(eltype(x)), " array of size ", size(x))
-Base.show(io::IO, ::MIME"text/plain", x::TracedArray) = show(io, x)
+Base.show(io::IO, ::MIME"text/plain", x::ArrayOfTraced) = show(io, x)
 Base.dataids(x::TracedArray) = (objectid(x.memory),)
 dtype(x::ArrayOfTraced) = plain_type(eltype(x))
 

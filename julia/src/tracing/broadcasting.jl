@@ -8,7 +8,8 @@ Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.AbstractArrayStyle) = Traced
 Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.DefaultArrayStyle) = TracedStyle()
 Broadcast.BroadcastStyle(::TracedStyle, ::TracedStyle) = TracedStyle()
 Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.Style{Tuple}) = TracedStyle()
-for W in (Adjoint, Transpose, Diagonal)
+for W in (Adjoint, Transpose, Diagonal, UpperTriangular, LowerTriangular, UnitUpperTriangular,
+    UnitLowerTriangular, Tridiagonal, SymTridiagonal, Bidiagonal)
     @eval Broadcast.BroadcastStyle(::Type{<:$W{<:TracedNumber}}) = TracedStyle()
 end
 
@@ -34,7 +35,12 @@ lanes(x::AbstractArray, n) = x isa AbstractArray{<:Number} ? lanes_of(x, n) : th
     TracingFailed("a broadcast over an array of $(eltype(x)), beside traced values",
         user_line(), nothing))
 lanes(x::AbstractArray{<:Any,0}, n) = x[]
-lanes(x::Tuple, n) = lanes(traced(collect(x)), n)
+lanes(x::NTuple{<:Any,Number}, n) = lanes(traced(collect(x)), n)
+lanes(x::Tuple{Any}, n) = only(x)
+lanes(x::Tuple{Number}, n) = only(x)
+lanes(x::Tuple, n) = throw(
+    TracingFailed("a broadcast over a tuple of $(unique(map(typeof, x))), next to traced values: " *
+                  "one value for all elements is `Ref(value)`", user_line(), nothing))
 lanes(x::Ref, n) = x[]
 lanes(x, n) = x
 call_lanes(f, x) = f === ifelse ? select(x...) : f(x...)

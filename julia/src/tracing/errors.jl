@@ -40,6 +40,21 @@ named_error(e::Union{JaxprADError,InterruptException}, source) = e
 named_error(e, source) = TracingFailed(sprint(showerror, e), source, e)
 named_error(e::Union{ProgramTypeError,UnsupportedPrimitive}, source) =
     TracingFailed(sprint(showerror, e), source, e)
+function named_error(e::MethodError, source)
+    f, given = called(e.f, e.args isa Tuple ? e.args : ())
+    any(holds_traced, given) || return TracingFailed(sprint(showerror, e), source, e)
+    name_ = f isa Function ? string(parentmodule(f), '.', nameof(f)) : string(f)
+    TracingFailed("`$name_` is not known for traced values, here for " *
+                  "$(join(map(argument_text, given), ", ")); docs/trace.md has what is", source, e)
+end
+"The function that was called, and its arguments by place: those by name come first, and a marker."
+called(f, given) =
+    length(given) > 1 && given[1] isa NamedTuple && given[2] isa Function ?
+    (given[2], given[3:end]) : (f, given)
+argument_text(x) = istraced(x) ? "a $x" : "a $(typeof(x))"
+named_error(e::StackOverflowError, source) = TracingFailed(
+    "a function calls itself without end (StackOverflowError): where a traced value is to end it, " *
+    "`while_loop` repeats", source, e)
 function named_error(e::TypeError, source)
     e.expected === Bool && e.got isa TracedNumber ||
         return TracingFailed(sprint(showerror, e), source, e)

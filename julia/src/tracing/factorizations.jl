@@ -4,6 +4,9 @@
 struct TracedFactorization{P<:NamedTuple} <: Factorization{TracedReal}
     parts::P
 end
+const TracedLU = TracedFactorization{<:NamedTuple{(:L, :U, :p)}}
+const TracedQR = TracedFactorization{<:NamedTuple{(:Q, :R)}}
+const TracedSVD = TracedFactorization{<:NamedTuple{(:U, :S, :V, :Vt)}}
 Base.getproperty(f::TracedFactorization, name::Symbol) =
     name === :parts ? getfield(f, :parts) : getfield(f, :parts)[name]
 Base.iterate(f::TracedFactorization, state...) = iterate(getfield(f, :parts), state...)
@@ -44,6 +47,10 @@ for (W, lower, unit) in ((UpperTriangular, false, false), (LowerTriangular, true
         @eval Base.:\(t::$W{<:TracedNumber}, b::$V) = $solution
     end
 end
+for W in (UpperTriangular, LowerTriangular, UnitUpperTriangular, UnitLowerTriangular)
+    @eval Base.inv(t::$W{<:TracedNumber}) = $W(t \ one_matrix(t))
+    @eval LinearAlgebra.det(t::$W{<:TracedNumber}) = prod(diag(traced(t)))
+end
 Base.:\(d::Diagonal, b::VectorOfTraced) = b ./ d.diag
 Base.:\(d::Diagonal, b::MatrixOfTraced) = b ./ d.diag
 
@@ -72,9 +79,12 @@ end
 rows(b::TracedVector, p) = b[p]
 rows(b::TracedMatrix, p) = b[p, :]
 
+"A x = b, or the least squares where A is not square."
+solution(a, b) = size(a, 1) == size(a, 2) ? square_solution(a, b) : qr(traced(a)) \ b
+
 "A x = b: its derivatives solve systems with A again, whose triangles are kept."
-function solution(a, b)
-    a, b = check_square_matrix(a), traced(b)
+function square_solution(a, b)
+    a, b = float_matrix(a), traced(b)
     size(a, 1) == size(b, 1) || throw(
         DimensionMismatch("a system of size $(size(a)) with a right side of size $(size(b))"))
     S = promote_type(eltype(a), eltype(float_matrix(b)))
@@ -106,9 +116,32 @@ for W in (Symmetric, Hermitian)
         @eval Base.:\(a::$W{<:TracedNumber}, b::$V) = solution(a, b)
     end
 end
-Base.:/(b::MatrixOfTraced, a::AbstractMatrix) =
-    permutedims(permutedims(traced(a)) \ permutedims(traced(b)))
-Base.inv(a::MatrixOfTraced) = a \ Matrix{dtype(float_matrix(a))}(I, size(a)...)
+Base.inv(a::MatrixOfTraced) = check_square_matrix(a) \ one_matrix(float_matrix(a))
+
+# ---- from the right: b / a is the transpose of aᵀ \ bᵀ
+
+right_solution(b, a) = permutedims(turned_over(a) \ permutedims(traced(b)))
+turned_over(a) = permutedims(traced(a))
+turned_over(a::UpperTriangular) = LowerTriangular(permutedims(traced(parent(a))))
+turned_over(a::LowerTriangular) = UpperTriangular(permutedims(traced(parent(a))))
+turned_over(a::UnitUpperTriangular) = UnitLowerTriangular(permutedims(traced(parent(a))))
+turned_over(a::UnitLowerTriangular) = UnitUpperTriangular(permutedims(traced(parent(a))))
+turned_over(a::Diagonal) = a
+Base.:/(b::MatrixOfTraced, a::AbstractMatrix) = right_solution(b, a)
+Base.:/(b::AbstractMatrix, a::MatrixOfTraced) = right_solution(b, a)
+Base.:/(b::MatrixOfTraced, a::MatrixOfTraced) = right_solution(b, a)
+for W in WRAPPED
+    W in (Adjoint, Transpose) || @eval Base.:/(b::MatrixOfTraced, a::$W) = right_solution(b, a)
+    W in (Adjoint, Transpose) ||
+        @eval Base.:/(b::AbstractMatrix, a::$W{<:TracedNumber}) = right_solution(b, a)
+    W in (Adjoint, Transpose) ||
+        @eval Base.:/(b::MatrixOfTraced, a::$W{<:TracedNumber}) = right_solution(b, a)
+end
+for V in (VectorOfTraced, AbstractVector{<:Number}), W in (Adjoint, Transpose)
+    A = V === VectorOfTraced ? AbstractMatrix : MatrixOfTraced
+    @eval Base.:/(b::$W{<:Number,<:$V}, a::$A) =
+        LinearAlgebra.transpose(turned_over(a) \ vec(traced(b)))
+end
 
 "The diagonal of U, and whether rows were exchanged an odd number of times."
 function lu_diagonal(a)
@@ -116,7 +149,6 @@ function lu_diagonal(a)
     f, pivots, _ = decomposed(:lu, check_square_matrix(a))
     diag(f), isodd_count(Int.(pivots) .+ 1 .!= (1:size(a, 1)))
 end
-isodd_count(changed) = mod(count(changed), 2) == 1
 function LinearAlgebra.det(a::MatrixOfTraced)
     d, odd = lu_diagonal(a)
     select(odd, -prod(d), prod(d))
@@ -127,6 +159,20 @@ function LinearAlgebra.logabsdet(a::MatrixOfTraced)
     sum(log.(abs.(d))), select(odd, -s, s)
 end
 LinearAlgebra.logdet(a::MatrixOfTraced) = logabsdet(a)[1]
+"Whether a permutation is an odd one: so are its pairs in the wrong order."
+is_odd_permutation(p) =
+    isodd_count((p .> permutedims(p)) .& where_band(>, (length(p), length(p)), 0))
+isodd_count(changed) = isodd(count(changed))
+function LinearAlgebra.det(f::TracedLU)
+    y = prod(diag(f.U))
+    select(is_odd_permutation(f.p), -y, y)
+end
+function LinearAlgebra.logabsdet(f::TracedLU)
+    d = diag(f.U)
+    s = prod(sign.(d))
+    sum(log.(abs.(d))), select(is_odd_permutation(f.p), -s, s)
+end
+LinearAlgebra.logdet(f::TracedLU) = logabsdet(f)[1]
 
 # ---- cholesky
 
@@ -155,8 +201,15 @@ function known_solution(f::LinearAlgebra.LU, b)
     lower, upper, p = f
     UpperTriangular(upper) \ (UnitLowerTriangular(lower) \ rows(traced(b), p))
 end
+Base.inv(c::TracedCholesky) = c \ one_matrix(c.factors)
 LinearAlgebra.logdet(c::TracedCholesky) = 2 * sum(log.(diag(c.factors)))
 LinearAlgebra.det(c::TracedCholesky) = abs2(prod(diag(c.factors)))
+
+# What is known of matrices is so of symmetric ones.
+Base.inv(a::TracedSymmetric) = Symmetric(inv(traced(a)))
+for f in (:det, :logdet, :logabsdet, :lu, :qr, :svd, :svdvals, :opnorm)
+    @eval LinearAlgebra.$f(a::TracedSymmetric) = $f(traced(a))
+end
 
 # ---- qr, svd, eigenvalues
 
@@ -177,6 +230,63 @@ function LinearAlgebra.eigen(a::TracedSymmetric)
 end
 LinearAlgebra.eigvals(a::TracedSymmetric) = eigen(a).values
 LinearAlgebra.eigvecs(a::TracedSymmetric) = eigen(a).vectors
-LinearAlgebra.eigen(a::MatrixOfTraced) = throw(
-    TracingFailed("eigen of a traced matrix is known for `Symmetric(A)` and `Hermitian(A)` only",
-        user_line(), nothing))
+
+
+# ---- solved by factorizations
+
+Base.:\(f::TracedFactorization, b::AbstractVector) = solved_by(f, traced(b))
+Base.:\(f::TracedFactorization, b::AbstractMatrix) = solved_by(f, traced(b))
+solved_by(f::TracedLU, b) =
+    triangular_solution(f.U, triangular_solution(f.L, rows(b, f.p); lower = true, unit = true);
+        lower = false)
+"The least squares; of several solutions the one of the least norm, by the triangle of Rᵀ."
+function solved_by(f::TracedQR, b)
+    y, (m, n) = adjoint(f.Q) * b, size(f.R)
+    m == n && return triangular_solution(f.R, y; lower = false)
+    q, r = qr(traced(adjoint(f.R)))
+    q * triangular_solution(traced(adjoint(r)), y; lower = true)
+end
+"Singular values that rounding alone keeps from zero count as zero, as LinearAlgebra has it."
+function solved_by(f::TracedSVD, b)
+    kept = f.S .> eps(dtype(f.S)) * maximum(f.S)
+    f.V * (select.(kept, 1 ./ select.(kept, f.S, 1), 0) .* (adjoint(f.U) * b))
+end
+Base.inv(f::TracedFactorization) = f \ one_matrix(f.U)
+
+# Results in the place of right sides.
+for F in (TracedFactorization, TracedCholesky, LinearAlgebra.Cholesky, LinearAlgebra.LU),
+    (V, B) in ((VectorOfTraced, AbstractVector), (MatrixOfTraced, AbstractMatrix))
+
+    @eval LinearAlgebra.ldiv!(f::$F, b::$V) = assign!(b, f \ b)
+    @eval LinearAlgebra.ldiv!(y::$V, f::$F, b::$B) = assign!(y, f \ b)
+end
+for W in (UpperTriangular, LowerTriangular, UnitUpperTriangular, UnitLowerTriangular, Diagonal)
+    for V in (VectorOfTraced, MatrixOfTraced)
+        @eval LinearAlgebra.ldiv!(a::$W, b::$V) = assign!(b, a \ b)
+    end
+    @eval LinearAlgebra.rdiv!(b::MatrixOfTraced, a::$W) = assign!(b, b / a)
+end
+
+# ---- tridiagonal systems
+
+"The first number of the diagonal below is not read, nor the last one of that above."
+function tridiagonal_solution(a, b)
+    b, zero_ = traced(b), [zero(eltype(a))]
+    S = promote_type(eltype(float_matrix(b)), traced_type(float(plain_type(eltype(a)))))
+    of_type(x) = atom_here(as_eltype(S, traced(x)))
+    columns = of_type(permutedims(reshape(b, size(b, 1), size(b, 2))))
+    lower, middle, upper = diagonals(a)
+    y = emit_here(:tridiagonal_solve, of_type([zero_; lower]), of_type(middle),
+        of_type([upper; zero_]), columns)
+    reshape(permutedims(traced_array(y)), size(b))
+end
+diagonals(a::Tridiagonal) = a.dl, a.d, a.du
+diagonals(a::SymTridiagonal) = a.ev[1:size(a, 1)-1], a.dv, a.ev[1:size(a, 1)-1]
+for W in (Tridiagonal, SymTridiagonal)
+    for V in (AbstractVector, AbstractMatrix, StridedVecOrMat, VectorOfTraced, MatrixOfTraced)
+        @eval Base.:\(a::$W{<:TracedNumber}, b::$V) = tridiagonal_solution(a, b)
+    end
+    for V in (VectorOfTraced, MatrixOfTraced)
+        @eval Base.:\(a::$W, b::$V) = tridiagonal_solution(a, b)
+    end
+end

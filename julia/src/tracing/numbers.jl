@@ -100,6 +100,10 @@ for f in (:typemin, :typemax, :eps, :floatmin, :floatmax)
     @eval Base.$f(::Type{TracedReal{T}}) where {T} = $f(T)
 end
 Base.precision(::Type{TracedReal{T}}) where {T} = precision(T)
+Base.nextfloat(x::TracedReal{T}) where {T<:AbstractFloat} = number_op(:nextafter, x, oftype(x, Inf))
+Base.prevfloat(x::TracedReal{T}) where {T<:AbstractFloat} =
+    number_op(:nextafter, x, oftype(x, -Inf))
+Base.eps(x::TracedReal{T}) where {T<:AbstractFloat} = nextfloat(abs(x)) - abs(x)
 
 # ---- arithmetic: operands of one type; Julia's promotion brings others to that
 
@@ -151,8 +155,6 @@ Base.log10(x::TracedReal{T}) where {T} = log(x) / log(float(T)(10))
 Base.log(b::Real, x::TracedReal) = log(x) / log(b)
 Base.log(b::Number, x::TracedReal) = log(x) / log(b)
 Base.sincos(x::TracedReal) = sin(x), cos(x)
-Base.sinpi(x::TracedReal{T}) where {T} = sin(x * float(T)(pi))
-Base.cospi(x::TracedReal{T}) where {T} = cos(x * float(T)(pi))
 Base.atan(y::TracedReal{T}, x::TracedReal{T}) where {T} = number_op(:atan2, float(y), float(x))
 Base.hypot(x::TracedReal, y::TracedReal) = scaled_hypot(promote(x, y)...)
 Base.hypot(x::TracedReal, y::Real) = scaled_hypot(promote(x, y)...)
@@ -175,8 +177,6 @@ for T in (Float32, Float64)
     @eval Base.copysign(x::$T, y::TracedReal) = copysign(TracedReal{$T}(x), y)
     @eval Base.flipsign(x::$T, y::TracedReal) = flipsign(TracedReal{$T}(x), y)
 end
-Base.deg2rad(x::TracedReal{T}) where {T} = x * (float(T)(pi) / 180)
-Base.rad2deg(x::TracedReal{T}) where {T} = x * (180 / float(T)(pi))
 Base.max(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:max, x, y)
 Base.min(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:min, x, y)
 Base.minmax(x::TracedReal, y::TracedReal) = min(x, y), max(x, y)
@@ -191,7 +191,17 @@ Base.trunc(x::TracedReal{T}) where {T<:AbstractFloat} = select(x < 0, ceil(x), f
 for f in (:floor, :ceil, :round, :trunc)
     @eval Base.$f(x::TracedReal{T}) where {T<:Integer} = x
     @eval Base.$f(::Type{S}, x::TracedReal) where {S<:Integer} = as_dtype(S, $f(x))
+    @eval Base.$f(x::TracedReal; digits::Integer, base = 10) = at_digits($f, x, digits, base)
 end
+"Rounded by `f` to so many digits after the point, or before it where they are negative."
+function at_digits(f, x, digits, base)
+    x = float(x)
+    unit = oftype(x, float(base)^abs(digits))
+    y = digits < 0 ? f(x / unit) * unit : f(x * unit) / unit
+    select(isfinite(y), y, x)
+end
+Base.ldexp(x::TracedReal{T}, n::Integer) where {T<:AbstractFloat} =
+    (half = div(n, 2); x * T(2)^half * T(2)^(n - half))         # 2^n itself may be out of range
 Base.rem(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op(:rem, x, y)
 Base.div(x::TracedReal{T}, y::TracedReal{T}) where {T<:Integer} = number_op(:div, x, y)
 Base.div(x::TracedReal{T}, y::TracedReal{T}) where {T<:AbstractFloat} = trunc(x / y)
@@ -238,6 +248,12 @@ Base.isinf(x::TracedReal) = abs(x) == Inf
 Base.isodd(x::TracedReal{T}) where {T<:Integer} = rem(x, 2) != 0
 Base.iseven(x::TracedReal{T}) where {T<:Integer} = rem(x, 2) == 0
 Base.isinteger(x::TracedReal) = x == floor(x)
+for (X, Y) in ((TracedNumber, TracedNumber), (TracedNumber, Number), (Number, TracedNumber))
+    @eval Base.isapprox(x::$X, y::$Y; atol::Real = 0,
+        rtol::Real = Base.rtoldefault(plain_type(typeof(x)), plain_type(typeof(y)), atol)) =
+        (x == y) | (isfinite(x) & isfinite(y) &
+                    (abs(x - y) <= max(atol, rtol * max(abs(x), abs(y)))))
+end
 Base.:!(x::TracedBool) = known_number(number_op(:not, x))
 Base.:~(x::TracedReal{T}) where {T<:Integer} = number_op(:not, x)
 for (f, op) in ((:&, :and), (:|, :or), (:xor, :xor))

@@ -101,14 +101,41 @@ for (A, B) in ((ArrayOfTraced, ArrayOfTraced), (ArrayOfTraced, AbstractArray),
         only_element(product(reshape(conj(traced(x)), 1, length(x)), reshape(traced(y), n)))
     end
 end
-LinearAlgebra.dot(x::ArrayOfTraced, a::AbstractMatrix, y::ArrayOfTraced) = dot(x, a * y)
+for X in (VectorOfTraced, AbstractVector), Y in (VectorOfTraced, AbstractVector)
+    X === Y === AbstractVector || for A in (AbstractMatrix, WRAPPED...)
+        @eval LinearAlgebra.dot(x::$X, a::$A, y::$Y) = dot(x, a * y)
+    end
+    for A in (MatrixOfTraced, (W{<:TracedNumber} for W in WRAPPED)...)
+        @eval LinearAlgebra.dot(x::$X, a::$A, y::$Y) = dot(x, a * y)
+    end
+end
 LinearAlgebra.norm(x::ArrayOfTraced, p::Real = 2) =
     p == 2 ? sqrt(sum(abs2, x)) :
     p == 1 ? sum(abs, x) :
     p == Inf ? maximum(abs, x) :
     p == -Inf ? minimum(abs, x) : sum(abs.(x) .^ p)^(1 / p)
 LinearAlgebra.norm_sqr(x::ArrayOfTraced) = sum(abs2, x)
+for (A, B) in ((ArrayOfTraced, ArrayOfTraced), (ArrayOfTraced, AbstractArray),
+    (AbstractArray, ArrayOfTraced))
+    @eval function Base.isapprox(x::$A, y::$B; atol::Real = 0,
+        rtol::Real = Base.rtoldefault(plain_type(eltype(x)), plain_type(eltype(y)), atol))
+        apart = norm(x - y)
+        select(isfinite(apart), apart <= max(atol, rtol * max(norm(x), norm(y))),
+            all(isapprox.(x, y; atol = atol, rtol = rtol)))
+    end
+end
 LinearAlgebra.normalize(x::ArrayOfTraced{1}) = x ./ norm(x)
+LinearAlgebra.normalize!(x::ArrayOfTraced{1}) = assign!(x, normalize(x))
+LinearAlgebra.opnorm(a::MatrixOfTraced, p::Real = 2) =
+    p == 2 ? maximum(svdvals(a)) :
+    p == 1 ? maximum(sum(abs, a; dims = 1)) :
+    p == Inf ? maximum(sum(abs, a; dims = 2)) :
+    throw(ArgumentError("the norm of a matrix as an operator is known for p = 1, 2 and Inf"))
+function LinearAlgebra.cond(a::MatrixOfTraced, p::Real = 2)
+    p == 2 || return opnorm(a, p) * opnorm(inv(a), p)
+    s = svdvals(a)
+    maximum(s) / minimum(s)
+end
 LinearAlgebra.tr(x::TracedMatrix) = sum(diag(x))
 
 # ---- diagonals and triangles, as conditions on places

@@ -62,6 +62,12 @@ for (f, op) in ((:argmax, :argmax), (:argmin, :argmin))
     @eval Base.$f(x::TracedVector) =
         traced_number(emit_here($(QuoteNode(op)), atom_here(x); axis = 0, dtype = :i64)) + 1
 end
+for f in (:argmax, :argmin, :findmax, :findmin)
+    @eval Base.$f(x::TracedArray; options...) = throw(TracingFailed(
+        "$($(string(f))) of a traced array of several dimensions would give places that are not " *
+        "known while a function is traced: $($(string(f)))(vec(x)) counts the elements, " *
+        "`maximum` and `minimum` take `dims`", user_line(), nothing))
+end
 Base.findmax(x::TracedVector) = maximum(x), argmax(x)
 Base.findmin(x::TracedVector) = minimum(x), argmin(x)
 
@@ -97,6 +103,10 @@ function Base.sort(x::TracedArray; dims::Integer, rev::Bool = false, kw...)
     rev ? reverse(y; dims = dims) : y
 end
 Base.sort!(x::TracedVector; kw...) = assign!(x, sort(x; kw...))
+for K in (Int, OrdinalRange)
+    @eval Base.partialsort(x::TracedVector, k::$K; kw...) = sort(x; kw...)[k]
+    @eval Base.partialsort!(x::TracedVector, k::$K; kw...) = sort!(x; kw...)[k]
+end
 function Base.sortperm(x::TracedVector; rev::Bool = false, kw...)
     isempty(kw) || sort_refusal(kw)
     x = rev ? -x : x

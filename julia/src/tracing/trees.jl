@@ -132,6 +132,7 @@ isdifferentiable(x) = isinexact(leaf_type(x).dtype)
 from_array(::NumberLeaf, x) = x[]
 from_array(::ArrayLeaf, x) = x
 istraced(x) = x isa TracedNumber || x isa ArrayOfTraced
+holds_traced(x) = istraced(x) || x isa Factorization{<:TracedNumber}
 
 "The structures of the leaves, in order."
 leaf_kinds(s::Union{NumberLeaf,ArrayLeaf}) = Structure[s]

@@ -26,6 +26,17 @@ end
         @test head == "error" && startswith(rest, "$kind\n") && occursin("\n-----\n", rest)
     end
 end
+@testset "of a recursion without end both ends of the stack are told" begin
+    endless(x) = 1 + endless(x + 1)
+    trace = try
+        endless(1)
+    catch e
+        catch_backtrace()
+    end
+    text, seconds = JaxprAD.trace_text(trace), @elapsed JaxprAD.trace_text(trace)
+    @test length(trace) > 2JaxprAD.SHOWN_FRAMES > count(==('\n'), text) / 3 && seconds < 3
+    @test occursin("endless", text) && occursin("frames ...", text)
+end
 @testset "a raised flag ends whatever takes a step, and the next request lowers it" begin
     flag = Ptr{Int32}(UInt(JaxprAD.cancel_address()))
     unsafe_store!(flag, Int32(1))

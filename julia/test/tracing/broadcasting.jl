@@ -11,7 +11,9 @@ leaky(u) = select(u > 0, u, 0.1u)
     x -> sin.(x) .* 2 .+ x .^ 2, x -> x .+ x', x -> A .* x', x -> A' .* x, x -> x .* 3.0,
     x -> leaky.(x), x -> @.(exp(-x^2) / (1 + x)), x -> x ./ sum(x), x -> 2x - x / 3, x -> -x + x,
     x -> ifelse.(x .> 0, x, 0.0), x -> map((a, b) -> a * b, x, x), x -> map(sin, x),
-    x -> x .* (1, 2, 3), x -> max.(x, 0), x -> clamp.(x, -0.5, 0.5), x -> broadcast(*, x, x[1]),
+    x -> x .* (1, 2, 3), x -> x .* (2,), x -> evalpoly.(x, ((1, 2, 3),)),
+    x -> UpperTriangular(x * x') .* 2, x -> max.(x, 0),
+    x -> clamp.(x, -0.5, 0.5), x -> broadcast(*, x, x[1]),
     x -> x .* Float32[1, 2, 3], x -> (1:3) .* x, x -> x[1] .* [1.0, 2.0], x -> [1.0, 2.0] * x[2],
     x -> sin.(x[1]), x -> Ref(2.0) .* x, x -> reshape(x, 1, 3) .+ x .+ reshape(x, 1, 1, 3),
     x -> x .* true, x -> abs2.(x) .|> sqrt, x -> [v^2 for v in x], x -> sum(v^2 for v in x)])
@@ -50,6 +52,8 @@ end
     @test occursin("DimensionMismatch", message) && occursin("broadcasting.jl:", message)
     @test occursin("numbers only",
         message_of(JaxprAD.TracingFailed, () -> trace(x -> tuple.(x, x), x)))
+    tuples(x) = evalpoly.(x, ((1, 2), (3, 4), (5, 6)))
+    @test occursin("Ref(value)", message_of(JaxprAD.TracingFailed, () -> trace(tuples, x)))
     plain = zeros(3)
     @test occursin("similar(x)",
         message_of(JaxprAD.TracedConversion, () -> trace(x -> (plain .= x), x)))

@@ -12,13 +12,38 @@ closer(f, x) = agrees(f, x; tolerance = 1e-6)
     M -> M \ b, M -> M \ B, M -> B' / M, inv, M -> A \ M, M -> M' \ b, M -> Symmetric(M) \ b,
     M -> UpperTriangular(M) \ b, M -> LowerTriangular(M) \ B, M -> UnitLowerTriangular(M) \ b,
     M -> UpperTriangular(A) \ M, M -> Diagonal(b) \ M, M -> cholesky(positive(M)) \ b,
-    M -> cholesky(positive(A)) \ M, M -> lu(A) \ M, M -> b' * (positive(M) \ b)])
+    M -> cholesky(positive(A)) \ M, M -> lu(A) \ M, M -> b' * (positive(M) \ b),
+    M -> lu(M) \ b, M -> lu(M) \ B, M -> qr(M) \ b, M -> svd(M) \ B, M -> inv(lu(M)),
+    M -> inv(cholesky(Symmetric(positive(M)))), M -> Matrix(inv(Symmetric(positive(M)))),
+    M -> Matrix(inv(UpperTriangular(M))), M -> Matrix(inv(UnitLowerTriangular(M))),
+    M -> M / UpperTriangular(A), M -> A / LowerTriangular(M), M -> A / Symmetric(M), M -> b' / M,
+    M -> M[1, :]' / A, M -> M / Diagonal(b), M -> Tridiagonal(M[1:3, 1], M[:, 2], M[2:4, 3]) \ b,
+    M -> SymTridiagonal(M[:, 2], M[2:4, 3]) \ B,
+    M -> Tridiagonal(A[1:3, 1], A[:, 2], A[2:4, 3]) \ M])
+    @test closer(f, A)
+end
+
+@testset "least squares: $k" for (k, f) in enumerate([
+    M -> M[:, 1:3] \ b, M -> M[1:3, :] \ b[1:3], M -> M[:, 1:2] \ B, M -> A[:, 1:3] \ M,
+    M -> qr(M[:, 1:2]) \ b, M -> svd(M[:, 1:3]) \ b, M -> svd(M[1:3, :]) \ M[1:3, :]])
+    @test closer(f, A)
+end
+
+@testset "results in the place of right sides: $k" for (k, f) in enumerate([
+    M -> ldiv!(lu(M), copy(b) .+ 0 .* M[:, 1]), M -> ldiv!(lu(A), copy(M)),
+    M -> ldiv!(similar(M[:, 1]), cholesky(positive(M)), b),
+    M -> ldiv!(cholesky(positive(A)), copy(M)),
+    M -> ldiv!(UpperTriangular(M), copy(M)), M -> rdiv!(copy(M), LowerTriangular(A)),
+    M -> normalize!(M[:, 2])])
     @test closer(f, A)
 end
 
 @testset "determinants: $k" for (k, f) in enumerate([
     det, M -> logdet(positive(M)), M -> logabsdet(M)[1], M -> logabsdet(M)[2],
-    M -> logdet(cholesky(positive(M))), M -> det(cholesky(positive(M))), M -> det(M[1:3, 1:3])])
+    M -> logdet(cholesky(positive(M))), M -> det(cholesky(positive(M))), M -> det(M[1:3, 1:3]),
+    M -> det(lu(M)), M -> det(lu(M[[2, 1, 3, 4], :])), M -> logabsdet(lu(M))[1],
+    M -> det(Symmetric(M)), M -> logdet(Symmetric(positive(M))), M -> det(UpperTriangular(M)),
+    M -> det(UnitLowerTriangular(M))])
     @test closer(f, A)
 end
 
@@ -44,6 +69,10 @@ end
 
 @testset "what cannot be" begin
     failed(f) = message_of(JaxprAD.TracingFailed, () -> trace(f, A))
-    @test occursin("not square", failed(M -> M[:, 1:2] \ b))
+    @test occursin("not square", failed(M -> inv(M[:, 1:2])))
+    @test occursin("schur of a traced matrix", failed(schur))
+    @test occursin("lyap of a traced matrix", failed(M -> lyap(M, A)))
+    message = failed(M -> LinearAlgebra.bunchkaufman(Symmetric(M)))
+    @test occursin("bunchkaufman", message) && occursin("a traced Float64 array of", message)
     @test occursin("Symmetric", failed(eigen))
 end

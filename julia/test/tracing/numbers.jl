@@ -10,7 +10,9 @@ const UNARY = [-, abs, sign, exp, exp2, exp10, expm1, sin, cos, tan, sinh, cosh,
     x -> atan(x, 2), x -> hypot(x, 1), x -> copysign(2.0, x) * x, x -> select(x > 0, x, x^2),
     x -> mod(x, 0.3), x -> rem(x, 0.3), x -> floor(x) + x, x -> ceil(2x) * x, x -> trunc(3x) * x,
     x -> round(3x) * x, x -> sec(x), x -> deg2rad(x), x -> @evalpoly(x, 1, 2, 3),
-    x -> x isa Real ? x : 0, x -> Float64(x) + Float32(1), x -> fma(x, x, 1.0)]
+    x -> round(x; digits = 2) + x, x -> floor(1003x; digits = -1) * x, x -> ldexp(x, 3),
+    x -> nextfloat(x), x -> eps(x) + x, x -> (x ≈ 0.5) * x, x -> x isa Real ? x : 0,
+    x -> Float64(x) + Float32(1), x -> fma(x, x, 1.0)]
 const OF_POSITIVE = [log, log2, log10, log1p, sqrt, x -> x^0.3, x -> x^(1 // 3), x -> log(2, x),
     x -> x^x, acosh ∘ (x -> x + 1)]
 const WITHIN_ONE = [asin, acos, atanh]
@@ -25,6 +27,13 @@ const WITHIN_ONE = [asin, acos, atanh]
     for f in WITHIN_ONE
         @test (f; agrees(f, -0.43))
     end
+end
+
+@testset "nearly equal: $x and $y" for (x, y) in ((1.0, 1.0 + 1e-9), (1.0, 1.1), (NaN, NaN),
+    (Inf, Inf), (Inf, 1.0), (0.0, 1e-9))
+    @test trace(isapprox, x, y)(x, y) == (x ≈ y)
+    @test trace(isapprox, [x, 2], [y, 2])([x, 2], [y, 2]) == ([x, 2] ≈ [y, 2])
+    @test trace((x, y) -> isapprox(x, y; atol = 0.2), x, y)(x, y) == isapprox(x, y; atol = 0.2)
 end
 
 @testset "functions of two numbers" begin

@@ -12,7 +12,9 @@ const b = randn(seeded("b"), 4)
     M -> UpperTriangular(A) * M,
     M -> Symmetric(M) * b, M -> UpperTriangular(M) * b, M -> LowerTriangular(M)' * b,
     M -> b' * M * b,
-    M -> dot(b, M, b), tr, diag, M -> diag(M, 1), M -> triu(M) * b, M -> tril(M, -1), M -> M + I,
+    M -> dot(b, M, b), M -> dot(M[1, :], A, b), M -> dot(b, Symmetric(M), b), M -> opnorm(M),
+    M -> opnorm(M, 1), M -> opnorm(M, Inf), M -> cond(M), M -> cond(M, 1), tr,
+    diag, M -> diag(M, 1), M -> triu(M) * b, M -> tril(M, -1), M -> M + I,
     M -> M - 2I, M -> I - M, norm, M -> norm(M, 1), M -> dot(M, M), M -> kron(M, B), M -> M^2,
     M -> M[:, 1:2] * B[1:2, :],
     M -> view(M, :, 1:3) * B', M -> @views(M[:, 2]' * M[:, 3]), M -> M[:, 1] * b',
@@ -29,7 +31,9 @@ end
 @testset "of a vector: $k" for (k, f) in enumerate([
     v -> dot(v, b), v -> v' * v, v -> v' * A * v, v -> A * v, v -> A' * v, v -> v * v',
     v -> b * v',
-    v -> v * b', norm, v -> norm(v, 1), v -> norm(v, Inf), v -> norm(v, 3), normalize,
+    v -> v * b', v -> dot(v, A, b), v -> dot(b, A, v), v -> dot(v, Diagonal(v), v),
+    v -> dot(v, UpperTriangular(A), v), norm, v -> norm(v, 1), v -> norm(v, Inf),
+    v -> norm(v, 3), normalize,
     v -> Symmetric(A) * v, v -> Diagonal(v) * B, v -> v' * B, v -> sum(A * v),
     v -> dot(v, v[1:4]),
     v -> LinearAlgebra.transpose(v) * v, v -> B' * v, v -> Tridiagonal(b[1:3], b, b[2:4]) * v])

@@ -12,7 +12,9 @@ const A = [0.1 0.5 -0.2; 0.9 -1.1 0.4]
     x -> reduce((a, b) -> a - b, [x[1], x[2]]), x -> extrema(x)[2], cumsum, cumprod, diff, sort,
     x -> sort(x; rev = true), x -> x[sortperm(x)], x -> maximum(abs, x), x -> findmax(x)[1] * 2,
     x -> sum(x .> 0) * x[1], x -> count(x .> 0) * x[2], x -> sum(x) / length(x),
-    x -> minimum(sin, x), x -> (y = copy(x); sort!(y); y), x -> x[argmin(x)],
+    x -> minimum(sin, x), x -> partialsort(x, 2), x -> partialsort(x, 1:2; rev = true),
+    x -> (y = copy(x); sort!(y); y),
+    x -> x[argmin(x)], x -> x[argmax(vec(x))],
     x -> select(any(x .> 1), x[1], x[2]), x -> select(all(v -> v > -1, x), x[1], x[2])])
     VERSION < v"1.6" && k in (6, 7, 8) && continue      # these have no init there
     @test agrees(f, x)
@@ -37,4 +39,8 @@ end
         x -> x .÷ 2, x -> mod.(x .- 2, 2), x -> fld.(x .- 2, 2))
         @test (f; trace(f, k)(k) == f(k))
     end
+end
+
+@testset "places in matrices are refused: $f" for f in (argmax, argmin, findmax, findmin)
+    @test occursin("vec(x)", message_of(JaxprAD.TracingFailed, () -> trace(f, A)))
 end

@@ -107,6 +107,12 @@ CALLS = frozenset(
 
 LOOPS = frozenset({"scan", "while"})
 
+OF_ELEMENTS = frozenset(
+    {"reduce", "reduce_window", "select_and_scatter", "scatter", "scatter-add", "scatter_add"}
+    | {"scatter_sub", "scatter_mul", "scatter_min", "scatter_max"}
+)
+"""The primitives whose jaxprs are of two elements: XLA ends the process where these call native code."""
+
 _CALLED = ("jaxpr", "call_jaxpr", "call", "fwd_jaxpr")
 
 
