@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import subprocess
@@ -19,10 +20,11 @@ import pybridge as pb
 from pybridge.cli.app import app
 from pybridge.fuzz import Settings, fuzz
 from pybridge.fuzz.judging import judge
-from pybridge.fuzz.making import MAKERS, at_random, programs, sample
+from pybridge.fuzz.making import MAKERS, at_random, control, programs, sample
 from pybridge.fuzz.making.growing import Growth, Unfit
 from pybridge.fuzz.reference import Expected, expected
 from pybridge.fuzz.stages import Outcome
+from pybridge.ir.numerals import DTYPES, dtype_name, is_inexact
 from pybridge.ir.parser import parse
 from pybridge.ir.schema import OPERATIONS
 
@@ -190,7 +192,32 @@ def test_random_programs_are_well_typed():
         made = sample(11, number)
         assert pb.parse(made.program.to_text()) == made.program
         assert all(x.shape == t.shape for x, t in zip(made.inputs, made.program.input_types, strict=True))
-        assert all(np.isfinite(x.astype(complex)).all() for x in made.inputs)
+        assert [x.dtype for x in made.inputs] == [DTYPES[t.dtype] for t in made.program.input_types]
+
+
+def test_samples_are_at_ordinary_large_special_and_equal_numbers():
+    inputs = [x for n in range(60) for x in sample(5, n).inputs]
+    arrays = [x.astype(complex) for x in inputs if is_inexact(dtype_name(x.dtype))]
+    finite = [x for x in arrays if x.size and np.isfinite(x).all()]
+    assert len(arrays) / 2 < len(finite) < len(arrays)
+    assert any(np.abs(x).max() > 1e6 for x in finite) and any(np.abs(x).max() < 1e-6 for x in finite)
+    assert any(x.size > 3 and np.array_equal(2 * x, np.round(2 * x)) for x in finite)
+    assert any(np.isnan(x).any() for x in arrays)
+
+
+def test_counters_of_loops_wrap_around_at_times():
+    found = []
+    for seed in range(200):
+        with contextlib.suppress(Unfit):
+            c = control._counter(Growth(random.Random(seed), 0, programs._one))
+            found.append(c.start + c.trips * c.step > np.iinfo(DTYPES[c.type_.dtype]).max)
+    assert any(found) and not all(found)
+
+
+def test_some_rules_are_not_linear_in_their_cotangent():
+    with jax.enable_x64(True):
+        found = set().union(*(made("custom_vjp", seed) for seed in range(40)))
+    assert {"tanh", "max", "min"} <= found
 
 
 def test_the_reference_reaches_into_functions_with_a_transpose_of_their_own(x64):

@@ -138,7 +138,10 @@ def _dynamic_slice(g: Growth) -> None:
 def _dynamic_update_slice(g: Growth) -> None:
     x = g.pick(lambda t: t.rank > 0)
     update = TensorType(x.type.dtype, tuple(g.rng.randint(min(1, n), n) for n in sizes_of(x.type)))
-    g.one("dynamic_update_slice", x, g.array(update), *_starts(g, x))
+    written = g.one("dynamic_update_slice", x, g.array(update), *_starts(g, x))
+    if g.chance(0.4):  # only where a condition holds, as `jnp.where` has it
+        holds = g.filled(g.like(TensorType("bool")), x.type)
+        g.one("select_n", holds, *((x, written) if g.chance(0.5) else (written, x)))
 
 
 def _places(g: Growth, x: Var) -> tuple[list[int], list[int], tuple[int, ...], Var]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
@@ -59,27 +62,56 @@ def _scan(g: Growth) -> None:
     )
 
 
+@dataclass(frozen=True)
+class _Counter:
+    """The counter of a loop, `start`, `start + step` and so on while less than `limit`, for so many trips."""
+
+    type_: TensorType
+    start: int
+    step: int
+    limit: int
+    trips: int
+
+
+def _counter(g: Growth) -> _Counter:
+    """Of a narrow one the sum may wrap around, and the loop go on."""
+    if g.chance(0.6):
+        trips = g.rng.randint(0, 4)
+        return _Counter(TensorType("i32"), 0, 1, trips, trips)
+    info = np.iinfo(DTYPES[dtype := g.rng.choice(["i8", "u8", "i16"])])
+    start, step = g.rng.randint(0, 90), g.rng.randint(info.max // 4, info.max // 2)
+    limit = g.rng.randint(info.max - step, info.max)
+    value, trips = start, 0
+    while value < limit:
+        value, trips = (value + step - info.min) % (info.max - info.min + 1) + info.min, trips + 1
+        if trips > _MOST_TRIPS:
+            raise Unfit
+    return _Counter(TensorType(dtype), start, step, limit, trips)
+
+
+_MOST_TRIPS = 12
+
+
 def _while(g: Growth) -> None:
     """A counted loop; sometimes it may end before, as a number that it carries says."""
-    carry, trips = _operands(g, 2), g.rng.randint(0, 4)
-    counter = TensorType("i32")
+    carry, c = _operands(g, 2), _counter(g)
     reals = [k for k, x in enumerate(carry) if x.type.dtype in ("f32", "f64") and not x.type.shape]
 
     cond = Growth(g.rng, 0, g.make)
-    inputs = [cond.input(t) for t in (counter, *_types(carry))]
-    going = cond.one("lt", inputs[0], Literal(trips, "i32"))
+    inputs = [cond.input(t) for t in (c.type_, *_types(carry))]
+    going = cond.one("lt", inputs[0], Literal(c.limit, c.type_.dtype))
     if reals and g.chance(0.5):
         x = inputs[1 + reals[0]]
         going = cond.one("and", going, cond.one("lt", x, Literal(1.25, x.type.dtype)))
 
-    body = g.body([counter, *_types(carry)], [counter, *_types(carry)])
-    count = Var(10**6, counter)
-    step = Equation("add", (body.inputs[0], Literal(1, "i32")), (count,))
+    body = g.body([c.type_, *_types(carry)], [c.type_, *_types(carry)])
+    count = Var(10**6, c.type_)
+    step = Equation("add", (body.inputs[0], Literal(c.step, c.type_.dtype)), (count,))
     body = Program("", body.inputs, (*body.equations, step), (count, *body.outputs[1:]), body.constants)
-    bound = trips if g.chance(0.5) else None
+    bound = c.trips if g.chance(0.5) else None
     g.add(
         "while",
-        Literal(0, "i32"),
+        Literal(c.start, c.type_.dtype),
         *carry,
         cond_consts=0,
         body_consts=0,
@@ -138,11 +170,13 @@ def _custom_jvp(g: Growth) -> None:
 
 
 def _custom_vjp(g: Growth) -> None:
+    """Some rules are not linear in their cotangent, as those that clip gradients."""
     xs, body = _smooth(g)
     n = len(xs)
+    change = g.rng.choice([lambda ct: ct * _SCALE, jnp.tanh, lambda ct: jnp.clip(ct, -0.5, 0.5)])
 
     def bwd(*given):
-        return tuple(ct * _SCALE for ct in jax.vjp(to_jax(body), *given[:n])[1](tuple(given[n:])))
+        return tuple(change(ct) for ct in jax.vjp(to_jax(body), *given[:n])[1](tuple(given[n:])))
 
     fwd = Program("", body.inputs, body.equations, (*body.outputs, *body.inputs), body.constants)
     backward = _unnamed(_rule(bwd, [*_types(xs), *body.output_types]))

@@ -77,8 +77,8 @@ def _quotient(op: str, g: Growth) -> None:
 
 def _pow(op: str, g: Growth) -> None:
     x = g.inexact()
-    if g.chance(0.2):
-        g.one(op, g.within(x, 0.3, 2), g.array(TensorType("i32", x.type.shape)))
+    if g.chance(0.3):  # of any number, with a whole exponent
+        g.one(op, g.tame(x), g.array(TensorType(g.rng.choice(["i32", "i8"]), x.type.shape)))
     else:
         g.one(op, g.within(x, 0.3, 2.0), g.tame(_variable(g, x.type)))
 

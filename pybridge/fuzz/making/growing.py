@@ -199,8 +199,8 @@ class Growth:
         found = self.like(type_)
         return self.conform(found, type_) if isinstance(found, Var) else self.filled(found, type_)
 
-    def filled(self, literal: Literal, type_: TensorType) -> Atom:
-        return self.one("broadcast_in_dim", literal, shape=type_.shape, dims=()) if type_.shape else literal
+    def filled(self, number: Atom, type_: TensorType) -> Atom:
+        return self.one("broadcast_in_dim", number, shape=type_.shape, dims=()) if type_.shape else number
 
     # Bodies
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ...ir.numerals import COMPLEX, DTYPES, FLOATS
@@ -51,7 +52,9 @@ def sample(seed: int, number: int) -> Sample:
     rng = random.Random(f"{seed}/{number}")
     with jax.enable_x64(True):
         program = _program(rng)
-    return at_random(program, rng.randrange(2**32))
+    made = at_random(program, rng.randrange(2**32))
+    change, numbers = _PLACES[rng.choices(range(len(_PLACES)), _WEIGHTS)[0]], np.random.default_rng(number)
+    return replace(made, inputs=tuple(_in_parts(change, numbers, x) for x in made.inputs))
 
 
 def at_random(program: Program, seed: int) -> Sample:
@@ -118,3 +121,43 @@ def _values(rng: np.random.Generator, type_: TensorType) -> np.ndarray:
         info = np.iinfo(dtype)
         return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
     return np.asarray(rng.integers(0, 6, shape)).astype(dtype)
+
+
+# Where a sample is evaluated, other than at the numbers of `at_random`.
+
+
+def _as_it_is(_: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    return x
+
+
+def _scaled(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    """Large or small as a whole, over most of the dtype's range."""
+    decades = 0.4 * np.log10(float(jnp.finfo(x.dtype).max))
+    return (x.astype(np.float64) * 10 ** rng.uniform(-decades, decades)).astype(x.dtype)
+
+
+def _with_special_numbers(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    """Zeros of both signs, infinities, NaN, subnormal numbers and ones among the others."""
+    least = float(jnp.finfo(x.dtype).smallest_subnormal)
+    special = rng.choice([0.0, 0.0, -0.0, np.inf, -np.inf, np.nan, least, 1.0, -1.0], x.shape)
+    return np.where(rng.random(x.shape) < 0.2, special, x).astype(x.dtype)
+
+
+def _with_ties(_: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    """Halves, of which many are equal."""
+    return (np.round(2 * x.astype(np.float64)) / 2).astype(x.dtype)
+
+
+_PLACES = (_as_it_is, _scaled, _with_special_numbers, _with_ties)
+_WEIGHTS = (7, 1, 1, 1)
+
+
+def _in_parts(
+    change: Callable[[np.random.Generator, np.ndarray], np.ndarray], rng: np.random.Generator, x: np.ndarray
+) -> np.ndarray:
+    """The change of an array of floats, or of the real and the imaginary parts; others stay."""
+    if x.dtype.kind == "c":
+        made = np.empty_like(x)
+        made.real, made.imag = change(rng, x.real), change(rng, x.imag)
+        return made
+    return change(rng, x) if jnp.issubdtype(x.dtype, jnp.floating) else x
