@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from ..engines import ENGINES, Engine, Options
 from ..errors import ArgumentError
-from ..frontend.adapter import devices, eager, jaxprs, references
+from ..frontend.adapter import devices, eager, jaxprs, loops, references
 from ..frontend.names import findable, function_name, named, path_to
 from ..frontend.static_arguments import Fixed, StaticArguments
 from ..frontend.tracing import closed_trace, lowered, program_name
@@ -117,14 +117,15 @@ class Bridged:
         args, kwargs, fixed = self._settings.static.split(args, kwargs)
         leaves, tree = jax.tree.flatten((args, kwargs))
         leaves = [_array(i, x, tree) for i, x in enumerate(leaves)]
-        around = devices.targets(), jaxprs.trace_context()
+        in_a_loop = jaxprs.any_tracer(leaves) and loops.is_tracing_a_body()
+        around = devices.targets(), jaxprs.trace_context(), in_a_loop
         key = (tree, tuple(jaxprs.signature(x) for x in leaves), fixed, around)
         traced = self._traces.get(key)
         if traced is None:
             missing = self._engine.unavailable()
             if missing is not None:
                 raise missing
-            traced = self._traced(args, kwargs, fixed)
+            traced = self._traced(args, kwargs, fixed, in_a_loop)
             if not traced.is_small_and_whole:
                 self._is_whole = False
             if not jaxprs.any_tracer(traced.constants):  # those of an outer trace must not outlive it
@@ -133,11 +134,12 @@ class Bridged:
                 traced = self._traces.setdefault(key, traced)
         return traced, leaves
 
-    def _traced(self, args: tuple, kwargs: dict[str, Any], fixed: Fixed) -> _Traced:
+    def _traced(self, args: tuple, kwargs: dict[str, Any], fixed: Fixed, in_a_loop: bool) -> _Traced:
         closed, out_tree = closed_trace(self._f, args, kwargs, fixed)
         lower = functools.partial(lowered, while_bound=self._settings.while_bound)
         name = program_name(self._f)
-        flat = partitioned(closed.jaxpr, name, self._run, self._run_short, lower, self._report)
+        run = self._run, self._run_short
+        flat = partitioned(closed.jaxpr, name, *run, lower, self._report, called_in_a_loop=in_a_loop)
         return _Traced(flat, list(closed.consts), out_tree)
 
     @property

@@ -91,6 +91,7 @@ def partitioned(
     run_short: Run,
     lowered: Callable[[Any, str], Program],
     report: Callable[[str], None] = lambda _: None,
+    called_in_a_loop: bool = False,
 ) -> Partition:
     """A function of the constants and arguments of a jaxpr.
 
@@ -98,11 +99,12 @@ def partitioned(
         JAX binds.
     lowered: (jaxpr without constants, name) -> Program.
     report: takes for each equation that JAX binds a line with the reason.
+    called_in_a_loop: the function is to be called in a loop that JAX binds.
     """
     jaxpr = jaxprs.opened(jaxpr)
     # Users' derivative rules, too, speak where axes have names. Elsewhere they wait to be traced.
     rules = devices.in_named_axes()
-    splitting = _Splitting(name, run, run_short, lowered, rules)
+    splitting = _Splitting(name, run, run_short, lowered, rules, called_in_a_loop)
     try:
         if splitting.is_one_program(jaxpr):
             return splitting.whole(jaxpr)
@@ -118,8 +120,9 @@ def partitioned(
 
 @dataclass(frozen=True)
 class _Splitting:
-    """name, run, run_short, lowered, rules: as for `partitioned`.
+    """name, run, run_short, lowered, called_in_a_loop: as for `partitioned`.
 
+    rules: users' derivative rules count, too, for what JAX is to bind.
     tries: each equation alone is lowered first, and JAX binds those that are refused.
     lines: for each equation that JAX binds the reason. count: of the segments, which are named by it.
     """
@@ -129,6 +132,7 @@ class _Splitting:
     run_short: Run
     lowered: Callable[[Any, str], Program]
     rules: bool
+    called_in_a_loop: bool
     tries: bool = False
     in_a_loop: bool = False
     lines: list[str] = field(default_factory=list)
@@ -149,7 +153,9 @@ class _Splitting:
 
     def whole(self, jaxpr) -> Partition:
         program, axes = self.lowered(jaxpr, self.name), _axes(jaxpr.invars)
-        segment = Segment(self.run, program, tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes)
+        segment = Segment(
+            self._engine_for(program), program, tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes
+        )
         return Partition(segment.reads, {}, (segment,), segment.writes)
 
     def partition(
@@ -204,9 +210,11 @@ class _Splitting:
         return Segment(self._run(program), program, reads, writes, axes)
 
     def _run(self, program: Program) -> Run:
-        if not program.equations:
-            return _emitted
-        return self.run_short if self.in_a_loop and is_short(program) else self.run
+        return self._engine_for(program) if program.equations else _emitted
+
+    def _engine_for(self, program: Program) -> Run:
+        repeats = self.in_a_loop or self.called_in_a_loop
+        return self.run_short if repeats and is_short(program) else self.run
 
     def _bound(self, node: Node) -> Bound:
         primitive = node.eqn.primitive
