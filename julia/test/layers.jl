@@ -136,7 +136,9 @@ end
 capitalised_symbols(ex) = Symbol[]
 capitalised_symbols(q::QuoteNode) =
     q.value isa Symbol && isuppercase(first(string(q.value))) ? [q.value] : Symbol[]
-capitalised_symbols(ex::Expr) = reduce(vcat, map(capitalised_symbols, ex.args); init = Symbol[])
+capitalised_symbols(ex::Expr) =
+    ex.head === :. && ex.args[end] isa QuoteNode ? capitalised_symbols(ex.args[1]) :    # a field
+    reduce(vcat, map(capitalised_symbols, ex.args); init = Symbol[])
 
 # ---- what is used
 

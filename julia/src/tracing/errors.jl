@@ -53,8 +53,8 @@ called(f, given) =
     (given[2], given[3:end]) : (f, given)
 argument_text(x) = istraced(x) ? "a $x" : "a $(typeof(x))"
 named_error(e::StackOverflowError, source) = TracingFailed(
-    "a function calls itself without end (StackOverflowError): where a traced value is to end it, " *
-    "`while_loop` repeats", source, e)
+    "a function calls itself without end (StackOverflowError): where a traced value is to end " *
+    "it, `while_loop` repeats", source, e)
 function named_error(e::TypeError, source)
     e.expected === Bool && e.got isa TracedNumber ||
         return TracingFailed(sprint(showerror, e), source, e)

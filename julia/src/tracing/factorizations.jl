@@ -1,12 +1,13 @@
 # Factorizations and what is solved by them. The Program's matrix is the transpose of Julia's.
 
-"A factorization of a traced matrix: its parts by their names, in Julia's order."
-struct TracedFactorization{P<:NamedTuple} <: Factorization{TracedReal}
+"What a function such as `lu` makes of a traced matrix: parts by their names, in Julia's order."
+struct TracedFactorization{F<:Function,P<:NamedTuple} <: Factorization{TracedReal}
+    made_by::F
     parts::P
 end
-const TracedLU = TracedFactorization{<:NamedTuple{(:L, :U, :p)}}
-const TracedQR = TracedFactorization{<:NamedTuple{(:Q, :R)}}
-const TracedSVD = TracedFactorization{<:NamedTuple{(:U, :S, :V, :Vt)}}
+const TracedLU = TracedFactorization{typeof(lu)}
+const TracedQR = TracedFactorization{typeof(qr)}
+const TracedSVD = TracedFactorization{typeof(svd)}
 Base.getproperty(f::TracedFactorization, name::Symbol) =
     name === :parts ? getfield(f, :parts) : getfield(f, :parts)[name]
 Base.iterate(f::TracedFactorization, state...) = iterate(getfield(f, :parts), state...)
@@ -65,7 +66,8 @@ end
 function LinearAlgebra.lu(a::MatrixOfTraced)
     f, _, p = lu_parts(a)
     k = minimum(size(a))
-    TracedFactorization((L = traced(UnitLowerTriangular(f[:, 1:k])), U = triu(f[1:k, :]), p = p))
+    lower = traced(UnitLowerTriangular(f[:, 1:k]))
+    TracedFactorization(lu, (L = lower, U = triu(f[1:k, :]), p = p))
 end
 lu_solution(f, p, b) =
     triangular_solution(f, triangular_solution(f, rows(b, p); lower = true, unit = true);
@@ -215,12 +217,12 @@ end
 
 function LinearAlgebra.qr(a::MatrixOfTraced)
     q, r = decomposed(:qr, permutedims(float_matrix(a)); pivoting = false, full_matrices = false)
-    TracedFactorization((Q = permutedims(q), R = permutedims(r)))
+    TracedFactorization(qr, (Q = permutedims(q), R = permutedims(r)))
 end
 # A = U S Vᵀ is Aᵀ = V S Uᵀ: the Program's factors are Julia's, in the other order.
 function LinearAlgebra.svd(a::MatrixOfTraced)
     s, vt, u = decomposed(:svd, float_matrix(a); full_matrices = false, compute_uv = true)
-    TracedFactorization((U = u, S = s, V = adjoint(vt), Vt = vt))
+    TracedFactorization(svd, (U = u, S = s, V = adjoint(vt), Vt = vt))
 end
 LinearAlgebra.svdvals(a::MatrixOfTraced) =
     decomposed(:svd, float_matrix(a); full_matrices = false, compute_uv = false)[1]

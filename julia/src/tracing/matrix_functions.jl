@@ -19,11 +19,10 @@ function Base.exp(x::MatrixOfTraced)
     size_ = opnorm(a, 1)
     excess = log2(size_ / real(T)(EXP_RADIUS))
     s = Int(clamp(ceil(select(isfinite(excess), excess, 0)), 0, 1100))
-    a = a .* exp2(-convert_float(real(T), s))
+    a = a .* exp2(-as_dtype(real(T), s))
     _, y = while_loop(((k, y),) -> k > 0, ((k, y),) -> (k - 1, y * y), (s, exp_quotient(a)))
     y
 end
-convert_float(T, s) = as_dtype(T, s)
 function exp_quotient(a)
     b(k) = real(dtype(a))(k == 0 ? 1.0 : EXP_COEFFICIENTS[k])
     identity_ = one_matrix(a)
@@ -40,8 +39,9 @@ Base.:^(a::MatrixOfTraced, n::Integer) = matrix_power(a, n)
 Base.:^(a::TracedSymmetric, n::Integer) = Symmetric(matrix_power(traced(a), n))
 matrix_power(a, n) =
     n < 0 ? matrix_power(inv(a), -n) :
-    n == 0 ? traced(one_matrix(check_square_matrix(a))) :
-    Base.power_by_squaring(check_square_matrix(a), n)
+    n == 0 ? traced(one_matrix(check_square_matrix(a))) : squared_up(check_square_matrix(a), n)
+squared_up(a, n) =
+    n == 1 ? a : isodd(n) ? a * squared_up(a, n - 1) : (half = squared_up(a, n ÷ 2); half * half)
 
 """
     pinv(A; rtol = ε min(size(A)))

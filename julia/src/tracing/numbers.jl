@@ -248,9 +248,14 @@ Base.isinf(x::TracedReal) = abs(x) == Inf
 Base.isodd(x::TracedReal{T}) where {T<:Integer} = rem(x, 2) != 0
 Base.iseven(x::TracedReal{T}) where {T<:Integer} = rem(x, 2) == 0
 Base.isinteger(x::TracedReal) = x == floor(x)
+"What `isapprox` allows, as Julia has it: half of the digits of the less precise type."
+relative_tolerance(S, T, atol) =
+    atol > 0 ? 0.0 : max(half_of_digits(plain_type(S)), half_of_digits(plain_type(T)))
+half_of_digits(::Type{T}) where {T<:Number} =
+    real(T) <: AbstractFloat ? Float64(sqrt(eps(real(T)))) : 0.0
 for (X, Y) in ((TracedNumber, TracedNumber), (TracedNumber, Number), (Number, TracedNumber))
     @eval Base.isapprox(x::$X, y::$Y; atol::Real = 0,
-        rtol::Real = Base.rtoldefault(plain_type(typeof(x)), plain_type(typeof(y)), atol)) =
+        rtol::Real = relative_tolerance(typeof(x), typeof(y), atol)) =
         (x == y) | (isfinite(x) & isfinite(y) &
                     (abs(x - y) <= max(atol, rtol * max(abs(x), abs(y)))))
 end

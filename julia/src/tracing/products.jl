@@ -118,7 +118,7 @@ LinearAlgebra.norm_sqr(x::ArrayOfTraced) = sum(abs2, x)
 for (A, B) in ((ArrayOfTraced, ArrayOfTraced), (ArrayOfTraced, AbstractArray),
     (AbstractArray, ArrayOfTraced))
     @eval function Base.isapprox(x::$A, y::$B; atol::Real = 0,
-        rtol::Real = Base.rtoldefault(plain_type(eltype(x)), plain_type(eltype(y)), atol))
+        rtol::Real = relative_tolerance(eltype(x), eltype(y), atol))
         apart = norm(x - y)
         select(isfinite(apart), apart <= max(atol, rtol * max(norm(x), norm(y))),
             all(isapprox.(x, y; atol = atol, rtol = rtol)))
