@@ -15,11 +15,10 @@ Base.iterate(f::TracedFactorization, state...) = iterate(getfield(f, :parts), st
 "The results of a primitive of matrices."
 decomposed(op::Symbol, x::TracedMatrix; attrs...) =
     map(traced_array, emit_here(primitive(op), Atom[atom_here(x)], as_attributes(values(attrs))))
-function check_square_matrix(x)
+require_square(x) =
     size(x, 1) == size(x, 2) ||
-        throw(DimensionMismatch("a matrix of size $(size(x)) is not square"))
-    float_matrix(x)
-end
+    throw(DimensionMismatch("a matrix of size $(size(x)) is not square"))
+check_square_matrix(x) = (require_square(x); float_matrix(x))
 float_matrix(x) = (y = traced(x); as_eltype(traced_type(float(dtype(y))), y))
 
 # ---- triangular systems

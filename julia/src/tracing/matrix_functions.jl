@@ -37,9 +37,10 @@ end
 
 Base.:^(a::MatrixOfTraced, n::Integer) = matrix_power(a, n)
 Base.:^(a::TracedSymmetric, n::Integer) = Symmetric(matrix_power(traced(a), n))
-matrix_power(a, n) =
-    n < 0 ? matrix_power(inv(a), -n) :
-    n == 0 ? traced(one_matrix(check_square_matrix(a))) : squared_up(check_square_matrix(a), n)
+function matrix_power(a, n)
+    require_square(a)
+    n < 0 ? squared_up(inv(a), -n) : n == 0 ? traced(one_matrix(a)) : squared_up(a, n)
+end
 squared_up(a, n) =
     n == 1 ? a : isodd(n) ? a * squared_up(a, n - 1) : (half = squared_up(a, n ÷ 2); half * half)
 

@@ -25,6 +25,14 @@ end
     @test closer(M -> positive(M)^n, A)
 end
 
+@testset "whole powers of integers are integers" begin
+    M = [2 1; 3 -1]
+    for n in (0, 1, 2, 5)
+        @test trace(M -> M^n, M)(M) == M^n && eltype(trace(M -> M^n, M)(M)) === Int
+    end
+    @test trace(M -> M^-1, M)(M) ≈ inv(M)
+end
+
 const OF_SYMMETRIC =
     (exp, log, sqrt, sin, cos, sinh, cosh, M -> M^0.3, M -> M^-1.5, M -> (2M)^(1 // 2))
 @testset "of symmetric matrices: $k" for (k, f) in enumerate(OF_SYMMETRIC)
