@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 from casekit import Case, Make
 
+from pybridge.fuzz import making
 from pybridge.ir.numerals import COMPLEX, DTYPES, is_inexact
 from pybridge.ir.schema import OPERATIONS, Operation, names
 
@@ -33,9 +34,7 @@ ORDERING = frozenset(
 )
 """Operations other than elementwise ones that get special values, which matter to what they choose or add."""
 
-ENDLESS = frozenset(
-    names("igamma igammac igamma_grad_a regularized_incomplete_beta zeta polygamma threefry2x32_gamma")
-)
+ENDLESS = making.ENDLESS | {"threefry2x32_gamma"}
 """Operations and families whose loops in XLA, or those of a derivative, do not end at some special values.
 The operations' cases have values of their own for the limits of the domain."""
 

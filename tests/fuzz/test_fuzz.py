@@ -193,6 +193,8 @@ def test_random_programs_are_well_typed():
         assert pb.parse(made.program.to_text()) == made.program
         assert all(x.shape == t.shape for x, t in zip(made.inputs, made.program.input_types, strict=True))
         assert [x.dtype for x in made.inputs] == [DTYPES[t.dtype] for t in made.program.input_types]
+        ordinary = at_random(made.program, number).inputs
+        assert all(np.isfinite(x.astype(complex)).all() for x in ordinary)
 
 
 def test_samples_are_at_ordinary_large_special_and_equal_numbers():

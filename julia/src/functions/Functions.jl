@@ -11,7 +11,7 @@ module Functions
 
 using LinearAlgebra: LinearAlgebra, Transpose, transpose
 using ..JaxprAD: Dim, JaxprADError, TensorType, dtype_name, dtype_named, isinexact, NAME_OF_DTYPE,
-    trace_text
+    failure_text
 using ..FFI: FFI, Descriptor, FFICallFrame, EXECUTE_STAGE
 
 include("errors.jl")

@@ -45,9 +45,7 @@ end
 const ERROR_MARK = "JuliaError in a call of a Julia function\n"
 const INTERNAL = Cint(13)
 
-error_text(e, trace) =
-    string(ERROR_MARK, nameof(typeof(e)), "\n", sprint(showerror, e), "\n-----\n",
-        trace_text(trace))
+error_text(e, trace) = ERROR_MARK * failure_text(e, trace)
 
 "Not empty once the gate is to close at exit."
 const GATED = Bool[]

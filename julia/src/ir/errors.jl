@@ -52,6 +52,10 @@ Base.showerror(io::IO, e::Union{UnsupportedPrimitive,KernelRefused}) =
     print(io, "$(e.primitive): $(e.message)", at_source(e.source))
 Base.showerror(io::IO, e::NotDifferentiable) = print(io, e.message, at_source(e.source))
 
+"What Python reads a JuliaError from: kind, message and stack."
+failure_text(e, trace) =
+    string(nameof(typeof(e)), "\n", sprint(showerror, e), "\n-----\n", trace_text(trace))
+
 const SHOWN_FRAMES = 100
 """
 A stack as text. Of an endless recursion, whose frames take Julia ten seconds to look up, the

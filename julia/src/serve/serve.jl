@@ -38,16 +38,11 @@ function serve(message::AbstractString)
     try
         "ok\n" * answer(Val(Symbol(command)), String(body), String.(collect(arguments)))
     catch e
-        e isa InterruptException ? INTERRUPTED : failure(e, catch_backtrace())
+        e isa InterruptException ? INTERRUPTED : "error\n" * failure_text(e, catch_backtrace())
     end
 end
 
 # Nobody reads where a request was when it was interrupted, and the next waits for the answer.
 const INTERRUPTED = "error\nInterruptException\nit was interrupted\n-----\n"
-
-function failure(e, trace)
-    kind = string(nameof(typeof(e)))
-    string("error\n", kind, "\n", sprint(showerror, e), "\n-----\n", trace_text(trace))
-end
 
 answer(::Val{C}, body, arguments) where {C} = throw(ArgumentError("unknown request $C"))

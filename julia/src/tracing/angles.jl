@@ -4,29 +4,18 @@ Base.deg2rad(x::TracedReal{T}) where {T} = x * (float(T)(pi) / 180)
 Base.rad2deg(x::TracedReal{T}) where {T} = x * (180 / float(T)(pi))
 
 """
-An angle, of which `quarter` is a quarter turn, as a number of quarter turns from 0 to 3 and what
-remains, in radians. The remainder is exact before π comes in, as large as the angle may be."""
-function quarter_turns(x::TracedReal, quarter)
+The sine of an angle, of which `quarter` is a quarter turn, and of `ahead` quarter turns more. What
+remains beyond whole quarters is exact before π comes in, as large as the angle may be."""
+function sine_by_quarters(x::TracedReal, quarter, ahead)
     x = rem(float(x), oftype(float(x), 4quarter))
     k = round(x / quarter)
-    mod(k, 4), (x - k * quarter) * oftype(x, pi / 2quarter)
-end
-function sine_by_quarters(k, r)
-    y = select(isodd_float(k), cos(r), sin(r))
+    r, k = (x - k * quarter) * oftype(x, pi / 2quarter), mod(k + ahead, 4)
+    y = select((k == 1) | (k == 3), cos(r), sin(r))
     select(k >= 2, -y, y)
 end
-isodd_float(k) = (k == 1) | (k == 3)
-next_quarter(k) = select(k == 3, zero(k), k + 1)
-
-for (sine, cosine, quarter) in ((:sinpi, :cospi, 1 // 2), (:sind, :cosd, 90))
-    @eval function Base.$sine(x::TracedReal)
-        k, r = quarter_turns(x, $(float(quarter)))
-        sine_by_quarters(k, r)
-    end
-    @eval function Base.$cosine(x::TracedReal)
-        k, r = quarter_turns(x, $(float(quarter)))
-        sine_by_quarters(next_quarter(k), r)
-    end
+for (sine, cosine, quarter) in ((:sinpi, :cospi, 0.5), (:sind, :cosd, 90.0))
+    @eval Base.$sine(x::TracedReal) = sine_by_quarters(x, $quarter, 0)
+    @eval Base.$cosine(x::TracedReal) = sine_by_quarters(x, $quarter, 1)
 end
 Base.tand(x::TracedReal) = sind(x) / cosd(x)
 for (both, sine, cosine) in ((:sincosd, :sind, :cosd), (:sincospi, :sinpi, :cospi))

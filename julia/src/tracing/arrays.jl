@@ -27,6 +27,10 @@ struct TracedArray{S<:TracedNumber,N} <: AbstractArray{S,N}
 end
 const TracedVector{S<:TracedNumber} = TracedArray{S,1}
 const TracedMatrix{S<:TracedNumber} = TracedArray{S,2}
+# Matrices with a structure of their own, which have methods that are as specific as ours.
+const TRIANGULAR = (UpperTriangular, LowerTriangular, UnitUpperTriangular, UnitLowerTriangular)
+const WRAPPED = (Adjoint, Transpose, Diagonal, Symmetric, Hermitian, TRIANGULAR..., Tridiagonal,
+    SymTridiagonal, Bidiagonal)
 # What linear algebra takes. Other wrappers than views have methods of their own.
 const VectorOfTraced =
     Union{TracedVector,SubArray{<:TracedNumber,1},Vector{<:TracedNumber}}
@@ -198,9 +202,8 @@ The array with these axes. What has others than those of arrays is of a package'
 function with_axes(y::AbstractArray, ax::Tuple)
     axes(y) == ax && return y
     applicable(reshape, y, ax) && return reshape(y, ax)
-    throw(TracingFailed("the result has the axes $(join(ax, ", ")), and there is no " *
-                        "`reshape(array, axes)` that would make an array of them: of which " *
-                        "package are they?", user_line(), nothing))
+    untraceable("the result has the axes $(join(ax, ", ")), and there is no " *
+                "`reshape(array, axes)` that makes such an array: of which package are they?")
 end
 
 # ---- writing whole arrays

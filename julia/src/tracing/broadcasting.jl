@@ -8,8 +8,7 @@ Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.AbstractArrayStyle) = Traced
 Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.DefaultArrayStyle) = TracedStyle()
 Broadcast.BroadcastStyle(::TracedStyle, ::TracedStyle) = TracedStyle()
 Broadcast.BroadcastStyle(::TracedStyle, ::Broadcast.Style{Tuple}) = TracedStyle()
-for W in (Adjoint, Transpose, Diagonal, UpperTriangular, LowerTriangular, UnitUpperTriangular,
-    UnitLowerTriangular, Tridiagonal, SymTridiagonal, Bidiagonal)
+for W in WRAPPED
     @eval Broadcast.BroadcastStyle(::Type{<:$W{<:TracedNumber}}) = TracedStyle()
 end
 
@@ -31,16 +30,16 @@ end
 
 "What an argument of a broadcast over arrays of size `n` is in each of its elements."
 lanes(bc::Broadcast.Broadcasted, n) = call_lanes(bc.f, map(a -> lanes(a, n), bc.args))
-lanes(x::AbstractArray, n) = x isa AbstractArray{<:Number} ? lanes_of(x, n) : throw(
-    TracingFailed("a broadcast over an array of $(eltype(x)), beside traced values",
-        user_line(), nothing))
+lanes(x::AbstractArray, n) =
+    x isa AbstractArray{<:Number} ? lanes_of(x, n) :
+    untraceable("a broadcast over an array of $(eltype(x)), beside traced values")
 lanes(x::AbstractArray{<:Any,0}, n) = x[]
 lanes(x::NTuple{<:Any,Number}, n) = lanes(traced(collect(x)), n)
 lanes(x::Tuple{Any}, n) = only(x)
 lanes(x::Tuple{Number}, n) = only(x)
-lanes(x::Tuple, n) = throw(
-    TracingFailed("a broadcast over a tuple of $(unique(map(typeof, x))), next to traced values: " *
-                  "one value for all elements is `Ref(value)`", user_line(), nothing))
+lanes(x::Tuple, n) = untraceable(
+    "a broadcast over a tuple of $(unique(map(typeof, x))), next to traced values: one value for " *
+    "all elements is `Ref(value)`")
 lanes(x::Ref, n) = x[]
 lanes(x, n) = x
 call_lanes(f, x) = f === ifelse ? select(x...) : f(x...)
@@ -64,9 +63,8 @@ function array_of_lanes(y::Number, n::Dims)
     shape(a) == program_shape(n) ? traced_array(a) :
     traced_array(spread_lanes(a, program_shape(n)))
 end
-array_of_lanes(y, n::Dims) = isempty(n) ? y : throw(
-    TracingFailed("a broadcast over traced arrays gives a $(typeof(y)) an element: it can give " *
-                  "numbers only", user_line(), nothing))
+array_of_lanes(y, n::Dims) = isempty(n) ? y : untraceable(
+    "a broadcast over traced arrays gives a $(typeof(y)) an element: it can give numbers only")
 
 "Whether all elements are one number that is known."
 is_filled(x::TracedArray) = (m = memory(x); m.value isa Literal && isempty(m.pieces))

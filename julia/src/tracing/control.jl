@@ -57,9 +57,9 @@ function traced_while(@nospecialize(condition), @nospecialize(step), start, boun
         vcat(capture_atoms(test), capture_atoms(body), leaf_atoms(start)), types)
     from_atoms(body.result, y)
 end
-refuse_condition() = throw(
-    TracingFailed("the condition of while_loop must give one traced Bool: does it depend on what " *
-                  "the loop carries?", user_line(), nothing))
+refuse_condition() = untraceable(
+    "the condition of while_loop must give one traced Bool: does it depend on what the loop " *
+    "carries?")
 
 """
     scan(f, start, xs; reverse = false, length) -> (last, ys)
@@ -82,9 +82,8 @@ function traced_scan(@nospecialize(f), start, xs, n, reverse)
     start, (leaves, structure) = as_traced(start), flatten(as_traced(xs))
     samples = assembled(element_structure(structure), Any[slice_sample(x) for x in leaves])
     body = trace_body(f, start, samples)
-    body.result isa Container && length(body.result.parts) == 2 || throw(
-        TracingFailed("the function of scan must give the next state and a result", user_line(),
-            nothing))
+    body.result isa Container && length(body.result.parts) == 2 ||
+        untraceable("the function of scan must give the next state and a result")
     carry, kept = flatten(start)[1], body.result.parts[1]
     carries_itself(body, "scan", kept, length(carry))
     y = emit_here(primitive(:scan),
@@ -174,14 +173,12 @@ end
 result_types(t::TracedFunction) = TensorType[aval(a) for a in t.program.outputs]
 same_results(a, b, what) =
     a.result == b.result && result_types(a) == result_types(b) ||
-    throw(TracingFailed("$what give values of different structure, types or sizes: " *
-                        "$(join(result_types(a), ", ")) and $(join(result_types(b), ", "))",
-        user_line(), nothing))
+    untraceable("$what give values of different structure, types or sizes: " *
+                "$(join(result_types(a), ", ")) and $(join(result_types(b), ", "))")
 function carries_itself(t::TracedFunction, what, kept = t.result, n = length(t.program.outputs))
     start = TensorType[aval(v) for v in t.program.inputs[length(t.captured)+1:end]][1:n]
     given = t.arguments.parts[1]
-    kept == given && result_types(t)[1:n] == start || throw(
-        TracingFailed("what $what carries changes its structure, type or size: from " *
-                      "$(join(start, ", ")) to $(join(result_types(t)[1:n], ", "))",
-            user_line(), nothing))
+    kept == given && result_types(t)[1:n] == start || untraceable(
+        "what $what carries changes its structure, type or size: from " *
+        "$(join(start, ", ")) to $(join(result_types(t)[1:n], ", "))")
 end

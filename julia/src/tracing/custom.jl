@@ -87,7 +87,7 @@ function trace_backward(backward, forward, x)
     ȳ = with_tangents(structure, y, filter(isdifferentiable, leaves))
     trace_rule(residuals, ȳ) do residuals, ȳ
         x̄ = backward(residuals, ȳ)
-        x̄ isa Tuple && length(x̄) == length(x) || rule_error(
+        x̄ isa Tuple && length(x̄) == length(x) || untraceable(
             "custom_vjp's backward must give a tuple with the cotangents of $(length(x)) arguments")
         map(cotangent_of, x, x̄)
     end
@@ -101,21 +101,20 @@ end
 "`f`, traced by itself: it may not take part in derivatives but by its arguments."
 function trace_rule(f, x...)
     t = trace_here(f, open_recording(), x)
-    any(a -> a isa Var && isinexact(dtype(a)), t.captured) && rule_error(
+    any(a -> a isa Var && isinexact(dtype(a)), t.captured) && untraceable(
         "a function with a derivative of the user's closes over a traced value, by which the " *
         "rule does not differentiate: make it an argument")
     t
 end
-rule_error(message) = throw(TracingFailed(message, user_line(), nothing))
 
 "The results of a rule that gives `(y, more)`, with y as the function has it."
 function results_of_rule(rule, call, message)
     m = length(call.program.outputs)
     s = rule.result
-    s isa Container && s.type === Tuple && length(s.parts) == 2 || rule_error(message)
+    s isa Container && s.type === Tuple && length(s.parts) == 2 || untraceable(message)
     s.parts[1] == call.result && result_types(rule)[1:m] == result_types(call) ||
-        rule_error("$message, with y of the types that the function gives: " *
-                   "$(join(result_types(call), ", "))")
+        untraceable("$message, with y of the types that the function gives: " *
+                    "$(join(result_types(call), ", "))")
     rule.program.outputs[1:m], rule.program.outputs[m+1:end]
 end
 
@@ -123,7 +122,7 @@ end
 function floats_of_types(atoms, types, what)
     floats = Atom[a for a in atoms if isinexact(dtype(a))]
     wanted = filter(t -> isinexact(t.dtype), types)
-    map(aval, floats) == wanted || rule_error(
+    map(aval, floats) == wanted || untraceable(
         "$what of types $(join(map(aval, floats), ", ")) where $(join(wanted, ", ")) are expected")
     floats
 end
@@ -132,8 +131,8 @@ end
 function emit_with_rule(op, result, captured, x, programs::Pair{Symbol,Program}...)
     operands, n = leaf_atoms(x), shape_of_lanes(flatten(x))
     if n !== nothing
-        isempty(captured) || rule_error("a function with a derivative of the user's that is " *
-                                        "broadcast closes over an array")
+        isempty(captured) || untraceable("a function with a derivative of the user's that is " *
+                                         "broadcast closes over an array")
         operands = Atom[spread_number(a, n) for a in operands]
         programs = map(p -> first(p) => in_lanes(last(p), n), programs)
     end
@@ -145,7 +144,7 @@ end
 function shape_of_lanes((leaves, structure))
     k = findfirst(v -> v isa TracedNumber && !isscalar(v.atom), leaves)
     k === nothing && return nothing
-    all(kind -> kind isa NumberLeaf, leaf_kinds(structure)) || rule_error(
+    all(kind -> kind isa NumberLeaf, leaf_kinds(structure)) || untraceable(
         "a function with a derivative of the user's is broadcast, and takes an array in each " *
         "element")
     shape(leaves[k].atom)
@@ -166,7 +165,7 @@ in_lanes(p::Program, n) =
         Atom[spread(lookup(known, a)) for a in p.outputs]
     end
 attributes_in_lanes(op, e, n) =
-    iselementwise(op) ? e.attrs : rule_error(
+    iselementwise(op) ? e.attrs : untraceable(
         "a function with a derivative of the user's is broadcast, and does more than arithmetic " *
         "on numbers ($(name(op))): over the elements of a vector `vmap(f)(x)` goes")
 attributes_in_lanes(::Custom, e, n) =

@@ -35,6 +35,9 @@ const TracingError =
     Union{TracedControlFlow,TracedConversion,EscapedTracer,TracingFailed,CapturedArrayChanged}
 Base.showerror(io::IO, e::TracingError) = print(io, e.message, at_source(e.source))
 
+"Ends the trace: what the code at the user's line asks for cannot be traced."
+untraceable(message) = throw(TracingFailed(message, user_line(), nothing))
+
 "The exception that a trace ends with, for one that the traced code has thrown."
 named_error(e::Union{JaxprADError,InterruptException}, source) = e
 named_error(e, source) = TracingFailed(sprint(showerror, e), source, e)

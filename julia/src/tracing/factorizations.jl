@@ -47,7 +47,7 @@ for (W, lower, unit) in ((UpperTriangular, false, false), (LowerTriangular, true
         @eval Base.:\(t::$W{<:TracedNumber}, b::$V) = $solution
     end
 end
-for W in (UpperTriangular, LowerTriangular, UnitUpperTriangular, UnitLowerTriangular)
+for W in TRIANGULAR
     @eval Base.inv(t::$W{<:TracedNumber}) = $W(t \ one_matrix(t))
     @eval LinearAlgebra.det(t::$W{<:TracedNumber}) = prod(diag(traced(t)))
 end
@@ -68,10 +68,12 @@ function LinearAlgebra.lu(a::MatrixOfTraced)
     lower = traced(UnitLowerTriangular(f[:, 1:k]))
     TracedFactorization(lu, (L = lower, U = triu(f[1:k, :]), p = p))
 end
-lu_solution(f, p, b) =
-    triangular_solution(f, triangular_solution(f, rows(b, p); lower = true, unit = true);
+lu_solution(l, u, p, b) =
+    triangular_solution(u, triangular_solution(l, rows(b, p); lower = true, unit = true);
         lower = false)
-"The same for Aᵀ x = b."
+"The same with both triangles in one matrix."
+lu_solution(f, p, b) = lu_solution(f, f, p, b)
+"That for Aᵀ x = b."
 function lu_transposed_solution(f, p, b)
     y = triangular_solution(f, b; lower = false, transposed = true)
     z = triangular_solution(f, y; lower = true, unit = true, transposed = true)
@@ -132,11 +134,10 @@ Base.:/(b::MatrixOfTraced, a::AbstractMatrix) = right_solution(b, a)
 Base.:/(b::AbstractMatrix, a::MatrixOfTraced) = right_solution(b, a)
 Base.:/(b::MatrixOfTraced, a::MatrixOfTraced) = right_solution(b, a)
 for W in WRAPPED
-    W in (Adjoint, Transpose) || @eval Base.:/(b::MatrixOfTraced, a::$W) = right_solution(b, a)
-    W in (Adjoint, Transpose) ||
-        @eval Base.:/(b::AbstractMatrix, a::$W{<:TracedNumber}) = right_solution(b, a)
-    W in (Adjoint, Transpose) ||
-        @eval Base.:/(b::MatrixOfTraced, a::$W{<:TracedNumber}) = right_solution(b, a)
+    W in (Adjoint, Transpose) && continue
+    @eval Base.:/(b::MatrixOfTraced, a::$W) = right_solution(b, a)
+    @eval Base.:/(b::AbstractMatrix, a::$W{<:TracedNumber}) = right_solution(b, a)
+    @eval Base.:/(b::MatrixOfTraced, a::$W{<:TracedNumber}) = right_solution(b, a)
 end
 for V in (VectorOfTraced, AbstractVector{<:Number}), W in (Adjoint, Transpose)
     A = V === VectorOfTraced ? AbstractMatrix : MatrixOfTraced
@@ -145,35 +146,26 @@ for V in (VectorOfTraced, AbstractVector{<:Number}), W in (Adjoint, Transpose)
 end
 
 "The diagonal of U, and whether rows were exchanged an odd number of times."
-function lu_diagonal(a)
+function lu_diagonal(a::MatrixOfTraced)
     # the transpose has the same determinant, and is what the Program's matrix is
     f, pivots, _ = decomposed(:lu, check_square_matrix(a))
-    diag(f), isodd_count(Int.(pivots) .+ 1 .!= (1:size(a, 1)))
+    diag(f), isodd(count(Int.(pivots) .+ 1 .!= (1:size(a, 1))))
 end
-function LinearAlgebra.det(a::MatrixOfTraced)
-    d, odd = lu_diagonal(a)
-    select(odd, -prod(d), prod(d))
+# A permutation is odd where an odd number of its pairs stands in the wrong order.
+lu_diagonal(f::TracedLU) = diag(f.U),
+    isodd(count((f.p .> permutedims(f.p)) .& where_band(>, size(f.U), 0)))
+for A in (MatrixOfTraced, TracedLU)
+    @eval function LinearAlgebra.det(a::$A)
+        d, odd = lu_diagonal(a)
+        select(odd, -prod(d), prod(d))
+    end
+    @eval function LinearAlgebra.logabsdet(a::$A)
+        d, odd = lu_diagonal(a)
+        s = prod(sign.(d))
+        sum(log.(abs.(d))), select(odd, -s, s)
+    end
+    @eval LinearAlgebra.logdet(a::$A) = logabsdet(a)[1]
 end
-function LinearAlgebra.logabsdet(a::MatrixOfTraced)
-    d, odd = lu_diagonal(a)
-    s = prod(sign.(d))
-    sum(log.(abs.(d))), select(odd, -s, s)
-end
-LinearAlgebra.logdet(a::MatrixOfTraced) = logabsdet(a)[1]
-"Whether a permutation is an odd one: so are its pairs in the wrong order."
-is_odd_permutation(p) =
-    isodd_count((p .> permutedims(p)) .& where_band(>, (length(p), length(p)), 0))
-isodd_count(changed) = isodd(count(changed))
-function LinearAlgebra.det(f::TracedLU)
-    y = prod(diag(f.U))
-    select(is_odd_permutation(f.p), -y, y)
-end
-function LinearAlgebra.logabsdet(f::TracedLU)
-    d = diag(f.U)
-    s = prod(sign.(d))
-    sum(log.(abs.(d))), select(is_odd_permutation(f.p), -s, s)
-end
-LinearAlgebra.logdet(f::TracedLU) = logabsdet(f)[1]
 
 # ---- cholesky
 
@@ -237,9 +229,7 @@ LinearAlgebra.eigvecs(a::TracedSymmetric) = eigen(a).vectors
 
 Base.:\(f::TracedFactorization, b::AbstractVector) = solved_by(f, traced(b))
 Base.:\(f::TracedFactorization, b::AbstractMatrix) = solved_by(f, traced(b))
-solved_by(f::TracedLU, b) =
-    triangular_solution(f.U, triangular_solution(f.L, rows(b, f.p); lower = true, unit = true);
-        lower = false)
+solved_by(f::TracedLU, b) = lu_solution(f.L, f.U, f.p, b)
 "The least squares; of several solutions the one of the least norm, by the triangle of Rᵀ."
 function solved_by(f::TracedQR, b)
     y, (m, n) = adjoint(f.Q) * b, size(f.R)
@@ -248,9 +238,12 @@ function solved_by(f::TracedQR, b)
     q * triangular_solution(traced(adjoint(r)), y; lower = true)
 end
 "Singular values that rounding alone keeps from zero count as zero, as LinearAlgebra has it."
-function solved_by(f::TracedSVD, b)
-    kept = f.S .> eps(dtype(f.S)) * maximum(f.S)
-    f.V * (select.(kept, 1 ./ select.(kept, f.S, 1), 0) .* (adjoint(f.U) * b))
+solved_by(f::TracedSVD, b) =
+    f.V * (reciprocals(f.S, eps(dtype(f.S))) .* (adjoint(f.U) * b))
+"Of singular values; 0 of those that are at most `rtol` times the largest."
+function reciprocals(s, rtol)
+    kept = s .> rtol * maximum(s)
+    select.(kept, 1 ./ select.(kept, s, 1), 0)
 end
 Base.inv(f::TracedFactorization) = f \ one_matrix(f.U)
 
@@ -261,7 +254,7 @@ for F in (TracedFactorization, TracedCholesky, LinearAlgebra.Cholesky, LinearAlg
     @eval LinearAlgebra.ldiv!(f::$F, b::$V) = assign!(b, f \ b)
     @eval LinearAlgebra.ldiv!(y::$V, f::$F, b::$B) = assign!(y, f \ b)
 end
-for W in (UpperTriangular, LowerTriangular, UnitUpperTriangular, UnitLowerTriangular, Diagonal)
+for W in (TRIANGULAR..., Diagonal)
     for V in (VectorOfTraced, MatrixOfTraced)
         @eval LinearAlgebra.ldiv!(a::$W, b::$V) = assign!(b, a \ b)
     end

@@ -124,9 +124,9 @@ index_size(J) = Tuple(n for j in J if j isa AbstractArray for n in size(j))
 
 "Indices as Julia reads them: numbers, ranges, arrays, or traced."
 function known_indices(x, I)
-    any(i -> i isa AbstractArray{<:TracedReal{Bool}}, I) && throw(
-        TracingFailed("an array is indexed by conditions that are traced: the size is not known, " *
-                      "while `select.(conditions, x, 0)` keeps the size", user_line(), nothing))
+    any(i -> i isa AbstractArray{<:TracedReal{Bool}}, I) && untraceable(
+        "an array is indexed by conditions that are traced: the size is not known, while " *
+        "`select.(conditions, x, 0)` keeps the size")
     J = map(plain_index, to_indices(x, I))
     all(j -> j isa TracedIndex || j isa AbstractArray{<:TracedIndex}, J) || checkbounds(x, J...)
     J

@@ -5,7 +5,8 @@
 # The diagonal approximant of exp of order 13, and the largest norm at which it has the precision of
 # double. Higham, The scaling and squaring method for the matrix exponential revisited, SIAM J.
 # Matrix Anal. Appl. 26 (2005).
-const EXP_COEFFICIENTS = accumulate((b, k) -> b * (14 - k) / (k * (27 - k)), 1:13; init = 1.0)
+const EXP_COEFFICIENTS =
+    [1.0; accumulate((b, k) -> b * (14 - k) / (k * (27 - k)), 1:13; init = 1.0)]
 const EXP_RADIUS = 5.371920351148152
 
 """
@@ -24,7 +25,7 @@ function Base.exp(x::MatrixOfTraced)
     y
 end
 function exp_quotient(a)
-    b(k) = real(dtype(a))(k == 0 ? 1.0 : EXP_COEFFICIENTS[k])
+    b(k) = real(dtype(a))(EXP_COEFFICIENTS[k+1])
     identity_ = one_matrix(a)
     a2 = a * a
     a4 = a2 * a2
@@ -56,18 +57,14 @@ LinearAlgebra.pinv(a::MatrixOfTraced; rtol::Real = eps(real(dtype(float_matrix(a
         float_matrix(a))
 function pseudoinverse(a, rtol)
     u, s, v = svd(a)
-    kept = s .> rtol * maximum(s)
-    v * (select.(kept, 1 ./ select.(kept, s, 1), 0) .* adjoint(u))
+    v * (reciprocals(s, rtol) .* adjoint(u))
 end
 function pseudoinverse(a, rtol, ȧ)
     p = pseudoinverse(a, rtol)
     ph, ȧh = traced(adjoint(p)), traced(adjoint(ȧ))
-    onto_kernel(x) = ȧh * (x .- a * (p * x))
-    beyond_range(x) = x .- p * (a * x)
-    p, .-(p * ȧ * p) .+ p * (ph * onto_kernel(one_matrix_of(a, 1))) .+
-       beyond_range(ȧh * (ph * p))
+    left, right = ȧh * (ph * p), p * (ph * ȧh)
+    p, (left .- p * (a * left)) .+ (right .- (right * a) * p) .- p * ȧ * p
 end
-one_matrix_of(a, d) = Matrix{dtype(a)}(I, size(a, d), size(a, d))
 
 # ---- of symmetric and Hermitian matrices
 
@@ -76,15 +73,15 @@ f(A) = Q f(Λ) Qᴴ for A = Q Λ Qᴴ, with the derivative Q (Φ ∘ (Qᴴ Ȧ Q)
 differences of f between the eigenvalues: finite where eigenvalues are equal, unlike those of Q.
 `smooth(λ, μ)` says how far apart λ and μ may be for a mean of f′ to be taken for them. Higham,
 Functions of Matrices, SIAM (2008), theorem 3.11."""
-spectral(f, smooth) = custom_jvp(a -> spectral_value(f, a), function ((a,), (ȧ,))
+spectral(f, smooth) = custom_jvp(function (a)
+    λ, q = eigen(Hermitian(a))
+    with_eigenvalues(f.(λ), q)
+end, function ((a,), (ȧ,))
     λ, q = eigen(Hermitian(a))
     φ = divided_differences(f, smooth, λ)
-    spectral_value(f, a), q * (φ .* (adjoint(q) * ȧ * q)) * adjoint(q)
+    with_eigenvalues(f.(λ), q), q * (φ .* (adjoint(q) * ȧ * q)) * adjoint(q)
 end)
-function spectral_value(f, a)
-    λ, q = eigen(Hermitian(a))
-    q * (f.(λ) .* adjoint(q))
-end
+with_eigenvalues(λ, q) = q * (λ .* adjoint(q))
 
 # Gauss's rule of five nodes, for the mean of f′ between two eigenvalues.
 const GAUSS_NODES = let a = sqrt(5 - 2sqrt(10 / 7)) / 3, b = sqrt(5 + 2sqrt(10 / 7)) / 3
@@ -124,12 +121,11 @@ Base.:^(a::MatrixOfTraced, p::Real) = isinteger(p) ? a^Int(p) : symmetric_only("
 LinearAlgebra.eigen(a::MatrixOfTraced) = symmetric_only("eigen")
 LinearAlgebra.eigvals(a::MatrixOfTraced) = symmetric_only("eigvals")
 # Of matrices of any type Julia 1.12 calls the last two without end.
-unknown(what) =
-    throw(TracingFailed("$what of a traced matrix is not known", user_line(), nothing))
+unknown(what) = untraceable("$what of a traced matrix is not known")
 LinearAlgebra.schur(a::MatrixOfTraced) = unknown("schur")
 LinearAlgebra.hessenberg(a::MatrixOfTraced) = unknown("hessenberg")
 LinearAlgebra.lyap(a::MatrixOfTraced, c::AbstractMatrix) = unknown("lyap")
 LinearAlgebra.sylvester(a::MatrixOfTraced, b::AbstractMatrix, c::AbstractMatrix) =
     unknown("sylvester")
-symmetric_only(what) = throw(TracingFailed("$what of a traced matrix is known for `Symmetric(A)` " *
-                                           "and `Hermitian(A)` only", user_line(), nothing))
+symmetric_only(what) =
+    untraceable("$what of a traced matrix is known for `Symmetric(A)` and `Hermitian(A)` only")

@@ -1,10 +1,5 @@
 # Linear algebra without factorizations: products, norms, diagonals, triangles.
 
-# Matrices with a structure of their own, which have methods that are as specific as ours.
-const WRAPPED = (Adjoint, Transpose, Diagonal, Symmetric, Hermitian, UpperTriangular,
-    LowerTriangular, UnitUpperTriangular, UnitLowerTriangular, Tridiagonal, SymTridiagonal,
-    Bidiagonal)
-
 function product(x::AbstractVecOrMat, y::AbstractVecOrMat)
     Base.require_one_based_indexing(x, y)
     product(traced(x), traced(y))

@@ -75,9 +75,8 @@ const MOST_INLINE = 64      # elements of a constant that stands in a Program's 
 "The atom in trace `r` of an array of the user's: a constant, or a further input."
 function captured_array(r::OpenTrace, x::AbstractArray)
     T = eltype(x)
-    haskey(NAME_OF_DTYPE, T) || throw(
-        TracingFailed("an array of element type $T is no array of numbers that a Program may " *
-                      "hold", user_line(), nothing))
+    haskey(NAME_OF_DTYPE, T) || untraceable(
+        "an array of element type $T is no array of numbers that a Program may hold")
     type = TensorType(T, collect(Dim, reverse(size(x))))
     length(x) <= MOST_INLINE && return constant_atom(r, x, type)
     k = get(r.found, x, 0)

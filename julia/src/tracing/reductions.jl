@@ -63,11 +63,11 @@ for (f, op) in ((:argmax, :argmax), (:argmin, :argmin))
         traced_number(emit_here($(QuoteNode(op)), atom_here(x); axis = 0, dtype = :i64)) + 1
 end
 for f in (:argmax, :argmin, :findmax, :findmin)
-    @eval Base.$f(x::TracedArray; options...) = throw(TracingFailed(
-        "$($(string(f))) of a traced array of several dimensions would give places that are not " *
-        "known while a function is traced: $($(string(f)))(vec(x)) counts the elements, " *
-        "`maximum` and `minimum` take `dims`", user_line(), nothing))
+    @eval Base.$f(x::TracedArray; options...) = refuse_places($f)
 end
+refuse_places(f) = untraceable(
+    "$f of a traced array of several dimensions would give places that are not known while a " *
+    "function is traced: $f(vec(x)) counts the elements, `maximum` and `minimum` take `dims`")
 Base.findmax(x::TracedVector) = maximum(x), argmax(x)
 Base.findmin(x::TracedVector) = minimum(x), argmin(x)
 
@@ -115,6 +115,5 @@ function Base.sortperm(x::TracedVector; rev::Bool = false, kw...)
         Attributes(:dim => 0, :stable => true, :num_keys => 1))
     traced_array(order) .+ 1
 end
-sort_refusal(kw) = throw(
-    TracingFailed("traced values are sorted by their size: $(join(keys(kw), ", ")) cannot be given",
-        user_line(), nothing))
+sort_refusal(kw) = untraceable(
+    "traced values are sorted by their size: $(join(keys(kw), ", ")) cannot be given")

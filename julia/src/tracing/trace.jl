@@ -130,9 +130,8 @@ function run_program(p::Program, x)
 end
 "Refuses numbers that stand for the elements of an array: a Program of numbers takes one at a time."
 refuse_lanes(x, what) =
-    x isa TracedNumber && !isscalar(x.atom) && throw(TracingFailed(
-        "$what cannot be broadcast within a trace: over the elements of a vector `vmap(f)(x)` goes",
-        user_line(), nothing))
+    x isa TracedNumber && !isscalar(x.atom) && untraceable(
+        "$what cannot be broadcast within a trace: over the elements of a vector `vmap(f)(x)` goes")
 value_atom(r, a::Atom) = a
 value_atom(r, x::CapturedArray) = captured_array(r, x.copy)
 value_atom(r, x) = atom_here(x)

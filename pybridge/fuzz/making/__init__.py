@@ -1,5 +1,5 @@
 """Random Programs: typed equations over the table of primitives, at random inputs."""
 
-from .programs import MAKERS, Sample, at_random, sample
+from .programs import ENDLESS, MAKERS, Sample, at_random, sample
 
-__all__ = ["MAKERS", "Sample", "at_random", "sample"]
+__all__ = ["ENDLESS", "MAKERS", "Sample", "at_random", "sample"]

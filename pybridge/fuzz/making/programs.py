@@ -54,7 +54,7 @@ def sample(seed: int, number: int) -> Sample:
     with jax.enable_x64(True):
         program = _program(rng)
     made = at_random(program, rng.randrange(2**32))
-    if any(eq.op in _ENDLESS for eq in program.all_equations()):
+    if any(eq.op in ENDLESS for eq in program.all_equations()):
         return made
     change, numbers = rng.choices(_PLACES, _WEIGHTS)[0], np.random.default_rng(number)
     return replace(made, inputs=tuple(_in_parts(change, numbers, x) for x in made.inputs))
@@ -151,8 +151,8 @@ def _with_ties(_: np.random.Generator, x: np.ndarray) -> np.ndarray:
     return (np.round(2 * x.astype(np.float64)) / 2).astype(x.dtype)
 
 
-_ENDLESS = frozenset(names("igamma igammac igamma_grad_a regularized_incomplete_beta zeta polygamma"))
-"""Primitives whose loops do not end at some of these numbers, in JAX."""
+ENDLESS = frozenset(names("igamma igammac igamma_grad_a regularized_incomplete_beta zeta polygamma"))
+"""Primitives whose loops in XLA, or those of a derivative, do not end at some special numbers."""
 
 _PLACES = (_as_it_is, _scaled, _with_special_numbers, _with_ties)
 _WEIGHTS = (7, 1, 1, 1)
