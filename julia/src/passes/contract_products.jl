@@ -1,5 +1,10 @@
 # a b + c in one instruction with one rounding, as XLA has it, where that is all that becomes of the
 # product: fewer instructions, and half the latency in chains of them.
+#
+# A product that is read elsewhere too is rounded there, and so is rounded in sums as well: else a
+# number less itself, as of straight-through estimators, and the rounding error of a product
+# (Dekker 1971) would be another number. The difference of two equal products of different factors
+# is as large as the rounding of one, and not zero.
 
 "a b + c of real numbers, rounded once where the processor can; only code generation knows it."
 struct MultiplyAdd <: Primitive end
@@ -11,8 +16,8 @@ isbinary(T) = T === Float32 || T === Float64
 """
     contract_products(program) -> Program
 
-The same Program, in which sums and differences take products that nothing else reads, or that are
-numbers, as `MultiplyAdd`s, and quotients by literals are products."""
+The same Program, in which sums and differences take products that nothing else reads as
+`MultiplyAdd`s, and quotients by literals are products. Values change by rounding."""
 function contract_products(p::Program)
     products, b = IdDict{Var,Equation}(), Builder()
     summands, equations = use_counts(p), map(by_literal, p.equations)
@@ -21,7 +26,7 @@ function contract_products(p::Program)
         # what is left are other uses than in sums
         is_sum(e) && foreach(a -> a isa Var && (summands[a] -= 1), e.inputs)
     end
-    filter!(((v, _),) -> isscalar(v) || summands[v] == 0, products)
+    filter!(((v, _),) -> get(summands, v, 0) == 0, products)
     for e in equations
         b.source = e.source
         made = is_sum(e) ? contracted(b, e, products) : nothing
@@ -47,6 +52,7 @@ factors(e::Equation) =
 
 "The sum with one of its operands contracted, or nothing."
 function contracted(b::Builder, e::Equation, products)
+    e.inputs[1] === e.inputs[2] && return nothing
     k = findlast(a -> a isa Var && haskey(products, a), e.inputs)
     k === nothing && return nothing
     x, y = factors(products[e.inputs[k]])

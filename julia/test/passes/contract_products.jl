@@ -39,10 +39,13 @@ end
           [:mul, :add]
     @test contracted_names(body("""%3: f64[3] = mul %0 %1 %4: f64[3] = add %3 %2
       %5: f64[3] = sub %3 %1 return %4 %5""")) == [:multiply_add, :neg, :multiply_add]
-    # a number is computed twice at no cost
-    numbers = body("%3: f64[] = mul %0 %1 %4: f64[] = add %3 %2 return %4 %3", "f64[]")
-    @test contracted_names(numbers) == [:mul, :multiply_add]
-    @test same_values(numbers)
+    for x in ("f64[3]", "f64[]")
+        numbers = body("%3: $x = mul %0 %1 %4: $x = add %3 %2 return %4 %3", x)
+        @test contracted_names(numbers) == [:mul, :add]
+        # a product less itself
+        difference = body("%3: $x = mul %0 %1 %4: $x = sub %3 %3 return %4", x)
+        @test contracted_names(difference) == [:mul, :sub]
+    end
 end
 
 @testset "sums of products, of other numbers and in loops" begin
