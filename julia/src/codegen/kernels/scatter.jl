@@ -27,30 +27,38 @@ function scatter_windows!(@nospecialize(op), s::Frame, m::Memory, w::Windows, op
         condition === false && return
         write_point!(g, RowPart(0:0, nest.steps, [], []), Store[], Reduce[], outer)
         base = local!(g, Int, expression(linear(start, strides, length(batch)), outer))
+        part = update_part(s, updates, n[order.+1], sortperm(order))
         body = block(g) do
-            nested_loops!(g, window; vector = true) do inner
-                combine_update!(op, s, m, updates, n[order.+1], sortperm(order),
-                    strides[extended(w).+1], base, outer, inner)
+            nested_loops!(g, window[1:end-1]) do inner
+                combine_row!(op, g, m, part, window[end:end], strides[extended(w).+1], base, outer,
+                    inner)
             end
         end
         emit_code!(g, condition === true ? body : Expr(:if, condition, body))
     end
 end
 
-"""
-Combines one element of the updates, at (outer…, inner…) of the axes in another order,
-with the operand's."""
-function combine_update!(op, s::Frame, m::Memory, updates, domain, places, strides, base,
-    outer, inner)
-    g, nest = s.generator, Nest(s, domain)
+"What computes an element of the updates, whose axes are those of the domain in another order."
+function update_part(s::Frame, updates, domain, places)
+    nest = Nest(s, domain)
     value = element(nest, updates, identity_index(nest)[places])
-    write_point!(g, RowPart(0:0, nest.steps, [value], []), Store[], Reduce[], vcat(outer, inner))
-    at = local!(g, Int, expression(Affine(strides, 1, [base => 1]), inner))
-    f, T = combiner(op), m.type.dtype
-    emit_code!(g,
-        :($(unsafe_store!)($(m.pointer),
-            $(stored)($T, $f($(working)($(unsafe_load)($(m.pointer), $at)), $(working)($value))),
-            $at)))
+    RowPart(0:0, nest.steps, [value], [])
+end
+
+"""
+Combines a row of the updates with the operand's, or one element of them where a window has no axes.
+What is the same in all of the row is computed once, as where other rows are read by index."""
+function combine_row!(op, g, m::Memory, part, row, strides, base, outer, inner)
+    fixed, part = isempty(row) ? (Tuple[], part) : along_row(part)
+    write_steps!(g, fixed, vcat(outer, inner))
+    nested_loops!(g, row; vector = true) do last
+        window = vcat(inner, last)
+        write_point!(g, part, Store[], Reduce[], vcat(outer, window))
+        at = local!(g, Int, expression(Affine(strides, 1, [base => 1]), window))
+        old, value = :($(unsafe_load)($(m.pointer), $at)), only(part.stores)
+        new = :($(combiner(op))($(working)($old), $(working)($value)))
+        emit_code!(g, :($(unsafe_store!)($(m.pointer), $(stored)($(m.type.dtype), $new), $at)))
+    end
 end
 
 "Loops over all positions of an array; `vector`: the last in any order."
