@@ -10,7 +10,7 @@ class PyBridgeError(Exception):
     """Base of all pybridge errors."""
 
 
-class UnsupportedPrimitive(PyBridgeError):
+class UnsupportedPrimitive(PyBridgeError, NotImplementedError):
     """A traced function uses an operation that the Program language or an engine lacks.
 
     Raised before anything runs. `primitive` is its name, `source` the user's line (`file:line (function)`).

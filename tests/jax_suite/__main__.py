@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+ALONE = "failures of JAX alone"
+"""In the results: of tests that fail with nothing bridged too, as where the module is of another version."""
 
 
 def main() -> int:
@@ -23,18 +27,40 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--results", type=Path, help="a JSON file for the counts")
     options, more = parser.parse_known_args()
-    return subprocess.run(_command(options, more), env=_environment(options), check=False).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        bridged, plain = (Path(folder, name) for name in ("bridged.json", "plain.json"))
+        code = _run(options, [*more, "--execute", options.execute], bridged)
+        if not bridged.exists():
+            return code
+        record = json.loads(bridged.read_text())
+        failures = list(record["failures"])
+        if failures:
+            _run(options, [*more, "--plain"], plain, failures)
+            alone = json.loads(plain.read_text())["failures"]
+            record[ALONE] = {name: record["failures"].pop(name) for name in failures if name in alone}
+    _show(record)
+    if options.results:
+        options.results.write_text(json.dumps(record, indent=1) + "\n")
+    return 1 if record["failures"] else 0 if failures else code
 
 
-def _command(options, more: list[str]) -> list[str]:
+def _show(record: dict) -> None:
+    for name in record.get(ALONE, ()):
+        print(f"fails with JAX alone too: {name}")
+    for name, why in record["failures"].items():
+        print(f"FAILS: {name}: {why.splitlines()[0]}")
+
+
+def _run(options, more: list[str], results: Path, tests: list[str] = ()) -> int:
+    """pytest's exit status; of all tests of the module, or of those named."""
     source = options.source.resolve()
     # A process of its own even for one worker: a crash is then a failure among others.
     command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-n", str(options.workers)]
-    command += ["-p", "tests.jax_suite.plugin", "--execute", options.execute, "--timeout=600"]
+    command += ["-p", "tests.jax_suite.plugin", "--timeout=600", "--results", str(results)]
     command += ["-c", os.devnull, "--rootdir", str(source.parent), "-p", "no:cacheprovider"]
     command += ["-k", options.select] if options.select else []
-    command += ["--results", str(options.results.resolve())] if options.results else []
-    return [*command, *more, str(source)]
+    command += [*more, *([f"{source}::{test}" for test in tests] or [str(source)])]
+    return subprocess.run(command, env=_environment(options), check=False).returncode
 
 
 def _environment(options) -> dict[str, str]:

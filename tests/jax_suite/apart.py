@@ -8,6 +8,14 @@ _APPLY = (
     "says that JAX cannot differentiate x.at[i].apply(f); "
     "bridged, it has both derivatives, which tests/cases_arrays.py has cases of"
 )
+_TEXT = "looks at the text of a jaxpr or of an error, which of Programs is another"
+_TRACED = "bridged functions are traced, and under jax.jit JAX refuses this too"
+_CONSTANT = (
+    "its rule gives a tangent that does not depend on the tangents, of which the derivative is zero, as in "
+    "jax.linearize (docs/limits.md)"
+)
+_LOGS = "logs of rules are not kept (docs/limits.md)"
+_NUMBERS = "says that a result is a number of Python's; those of bridged and jitted functions are arrays"
 
 APART: dict[str, dict[str, str]] = {
     "lax_autodiff_test": {
@@ -18,6 +26,25 @@ APART: dict[str, dict[str, str]] = {
         "test_scatter_apply_jvp": _APPLY,
         "test_scatter_apply_vjp": _APPLY,
     },
+    "custom_api_test": {
+        "test_symbolic_zero_custom_jvp(_jit)?(_vmap)?": _CONSTANT,
+        "test_symbolic_zero_custom_vjp": _NUMBERS,
+        "test_(closure_with_vmap2|nondiff_argnums_vmap_tracer|hard_stuff2)": _TRACED,
+        "test_(custom_gradient|defvjp)_with_logs(_nondiff_argnums_and_none_logs)?": _LOGS,
+        "test_custom_lin_pretty_print": _TEXT,
+        "test_closed_over_tracer3": "says that JAX refuses the rule, which works bridged",
+        "test_partial_eval_raises": "says that JAX cannot differentiate the function, which works bridged",
+        "test_closed_over_tracer_error": _TEXT,
+    },
+    "custom_linear_solve_test": {"test_custom_linear_solve_without_transpose_solve": _TEXT},
+    "ode_test": {"test_forward_mode_error": _TEXT},
+    "lax_control_flow_test": {
+        "testWhileGradError.*": (
+            "says that while loops have no reverse mode, which Programs have natively, or by a bound"
+        ),
+        "test_platform_dependent_with_non_existent_custom_call": _TRACED,
+    },
+    "lax_numpy_test": {"testWhereExtraCode": _TEXT},
 }
 """By module and test."""
 

@@ -30,7 +30,7 @@ DIFFERENTIATE = ("check_grads", *_TRANSFORMATIONS, *_AT_A_POINT)
 def substitute(module: types.ModuleType, execute: str, count: Callable[[str], None]) -> None:
     """Replaces what differentiates in the namespace of a test module.
 
-    count: told of "derivatives", and of "unbridged" functions.
+    count: told of "derivatives", of "calls" of bridged functions, and of "unbridged" functions.
     """
 
     def bridge(f: Callable) -> Callable:
@@ -70,6 +70,7 @@ class _Bridged:
     count: Callable[[str], None]
 
     def __call__(self, *args, **kwargs):
+        self.count("calls")
         try:
             return self.bridged(*args, **kwargs)
         except pb.TracingError as e:

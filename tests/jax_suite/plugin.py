@@ -1,6 +1,6 @@
 """The plugin of pytest: bridges what a test module of JAX differentiates, and counts the Programs that ran.
 
-A test that passes without a Program tells nothing about pybridge, so it fails.
+A test that calls no bridged function tells nothing about pybridge, so it fails.
 """
 
 from __future__ import annotations
@@ -25,46 +25,26 @@ from . import apart, bridged
 def pytest_addoption(parser) -> None:
     group = parser.getgroup("pybridge")
     group.addoption("--execute", choices=["xla", "julia", "auto"], default="auto")
+    group.addoption("--plain", action="store_true", help="nothing is bridged")
     group.addoption("--results", type=Path, default=None)
 
 
 def pytest_configure(config) -> None:
-    config.pluginmanager.register(_Suite(config), "jax_suite")
+    suite = _Suite(config)
+    config.pluginmanager.register(suite, "jax_suite")
+    if not config.getoption("--plain"):
+        config.pluginmanager.register(_Bridging(suite), "bridging")
 
 
 class _Suite:
     def __init__(self, config):
         self.execute = config.getoption("--execute")
         self.results = config.getoption("--results")
-        self.bridged: set[str] = set()
         self.calls: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
         self.skipped: Counter[str] = Counter()
         self.failures: dict[str, str] = {}
         _count(self.calls)
-
-    def pytest_collection_modifyitems(self, config, items) -> None:
-        items[:] = [item for item in items if _differentiates(item)]
-        for item in items:
-            module = item.module
-            if module.__name__ not in self.bridged:
-                self.bridged.add(module.__name__)
-                bridged.substitute(module, self.execute, lambda what: self.calls.update([what]))
-            reason = apart.reason(item.path.stem, item.name)
-            if reason is not None:
-                item.add_marker(pytest.mark.skip(reason=reason))
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item):
-        self.calls.clear()
-        try:
-            yield
-        finally:
-            item.user_properties.extend(self.calls.items())
-        if not self.calls["derivatives"]:
-            pytest.skip("with these parameters it differentiates nothing")
-        if not self.calls["Programs"]:
-            raise AssertionError("no Program ran: nothing of this test went through pybridge")
 
     def pytest_runtest_logreport(self, report) -> None:
         outcome = _outcome(report)
@@ -96,6 +76,37 @@ class _Suite:
             "reasons of skips": dict(self.skipped),
             "failures": self.failures,
         }
+
+
+class _Bridging:
+    """Bridges what the tests differentiate."""
+
+    def __init__(self, suite: _Suite):
+        self.execute, self.calls = suite.execute, suite.calls
+        self.bridged: set[str] = set()
+
+    def pytest_collection_modifyitems(self, config, items) -> None:
+        items[:] = [item for item in items if _differentiates(item)]
+        for item in items:
+            module = item.module
+            if module.__name__ not in self.bridged:
+                self.bridged.add(module.__name__)
+                bridged.substitute(module, self.execute, lambda what: self.calls.update([what]))
+            reason = apart.reason(item.path.stem, item.name)
+            if reason is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        self.calls.clear()
+        try:
+            yield
+        finally:
+            item.user_properties.extend(self.calls.items())
+        if not self.calls["derivatives"]:
+            pytest.skip("with these parameters it differentiates nothing")
+        if not self.calls["calls"]:
+            raise AssertionError("no bridged function was called: nothing of this test went through pybridge")
 
 
 def _count(calls: Counter[str]) -> None:

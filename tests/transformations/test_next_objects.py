@@ -277,6 +277,16 @@ def test_one_kind_of_object_alone(setting):
         assert_agree(found, expected, setting)
 
 
+@pytest.mark.parametrize("around", [lambda f: f, jax.checkpoint], ids=["plain", "checkpoint"])
+def test_a_forward_rule_for_residuals_alone(around):
+    needs("jax_custom_vjp3")
+    with switched_on("jax_custom_vjp3"):
+        f = jax.custom_vjp(jnp.sin)
+        f.defvjp(lambda x: (2 * jnp.sin(x), x), lambda x, ct: (3 * jnp.cos(x) * ct,), optimize_remat=True)
+        wanted = jax.value_and_grad(around(f))(0.7)
+        assert_agree(jax.value_and_grad(pb.bridge(around(f)))(0.7), wanted, "value and gradient")
+
+
 # Rules that are given in other ways, which JAX has for these objects alone.
 
 

@@ -79,7 +79,9 @@ def _pullback(
             cotangent_avals = [a.to_ct_aval() for a in compress(compress(call.out_avals, moving_outs), taken)]
             return traced(run, [*residuals, *cotangent_avals]), taken
 
-        return VjpRule(forward, 0, [None] * own, residuals, [False] * len(perturbed), backward)
+        return VjpRule(
+            forward, 0, [None] * own, residuals, [False] * len(perturbed), backward, found.for_residuals
+        )
 
     return rule
 

@@ -63,6 +63,8 @@ class VjpRule:
     residual_avals: of all residuals.
     closed_over: for each operand whether it is a value that the function closed over when JAX traced it
         first, before it became an operand, as under vmap; the rule is not about it.
+    for_residuals: the forward rule is for residuals alone, by `optimize_remat=True`: in a checkpoint, which
+        keeps none, the values are those of the function.
     """
 
     forward: ClosedJaxpr
@@ -71,12 +73,7 @@ class VjpRule:
     residual_avals: list[Any]
     closed_over: list[bool]
     backward: Pullback
-
-    @property
-    def for_residuals(self) -> bool:
-        """Whether the forward rule is for residuals alone, by `optimize_remat=True`: in a checkpoint, which
-        keeps none, the values are those of the function."""
-        return any(eqn.primitive.name == "remat_opt" for eqn in self.forward.eqns)
+    for_residuals: bool
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,9 @@ def custom_vjp(eqn: Any) -> CustomVjp:
         known = _known(forward, residuals)
         backward = _Backward(params["bwd"], ctx, residual_avals, known, outs, wanted, takes_zeros)
         closed_over = [isinstance(flag, _Unperturbed) and flag.asked for flag in flags]
-        return VjpRule(forward, consts, list(residuals), residual_avals, closed_over, backward), backward
+        for_residuals = any(e.primitive.name == "remat_opt" for e in forward.eqns)
+        rule = VjpRule(forward, consts, list(residuals), residual_avals, closed_over, backward, for_residuals)
+        return rule, backward
 
     return CustomVjp(params["call_jaxpr"], consts, rule, symbolic_zeros)
 

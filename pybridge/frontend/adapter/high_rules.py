@@ -96,7 +96,11 @@ def reverse(flat: Flat, consts: int, perturbed: Perturbed) -> VjpRule:
     residuals = jaxpr.out_avals[: trees[-1].num_leaves]
     inexact = list(map(is_inexact, flat.outs))
     back = pullback(flat, Residuals(trees[-1], residuals), inexact, nonzero, active, active)
-    return VjpRule(jaxpr, 0, [None] * len(residuals), residuals, [False] * len(perturbed), back)
+    # That of `jax.custom_vjp`, where JAX has it as such a primitive.
+    for_residuals = bool(getattr(flat.prim, "opt_remat", False))
+    return VjpRule(
+        jaxpr, 0, [None] * len(residuals), residuals, [False] * len(perturbed), back, for_residuals
+    )
 
 
 @dataclass(frozen=True)
