@@ -27,8 +27,18 @@ class Worker:
     A context manager: the process does not outlive it.
     """
 
-    def __init__(self, *arguments: str, variables: Mapping[str, str], python: str = sys.executable):
-        """arguments: Python's. variables: what differs from this process's environment."""
+    def __init__(
+        self,
+        *arguments: str,
+        variables: Mapping[str, str],
+        python: str = sys.executable,
+        patience: float = _PATIENCE,
+    ):
+        """arguments: Python's. variables: what differs from this process's environment.
+
+        patience: the seconds after which an answer is late.
+        """
+        self._patience = patience
         self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - __exit__ closes
         self._process = subprocess.Popen(
             [python, *arguments],
@@ -48,7 +58,7 @@ class Worker:
         """
         assert self._process.stdin is not None and self._process.stdout is not None
         late = threading.Event()
-        timer = threading.Timer(_PATIENCE, self._end, (late,))
+        timer = threading.Timer(self._patience, self._end, (late,))
         timer.start()
         try:
             print(question, file=self._process.stdin, flush=True)
@@ -67,7 +77,7 @@ class Worker:
 
     def _failure(self, late: bool) -> WorkerFailed:
         if late:
-            return WorkerFailed(f"no answer within {_PATIENCE:g} s")
+            return WorkerFailed(f"no answer within {self._patience:g} s")
         status = self._process.wait()
         self._errors.seek(0)
         return _ended(status, self._errors.read())

@@ -18,7 +18,7 @@ from jax import lax
 from jax.interpreters import ad, batching, mlir
 
 from ..frontend.adapter import checks, devices, jaxprs, jets
-from ..frontend.adapter.extend import Primitive
+from ..frontend.adapter.extend import Primitive, ir
 from ..frontend.adapter.gradients import Differentiated, Levels, along, anew, operands, parts, scaled_anew
 
 gradient_product_p = Primitive("gradient_product")
@@ -108,6 +108,25 @@ def _scaled_later(*args: Any, number: Differentiated, levels: Levels) -> Sequenc
     )
 
 
+def _lowered(ctx: Any, *operands: Any, number: Differentiated, levels: Levels) -> Sequence[Any]:
+    """Of the cotangent 1 of `jax.grad` the gradients themselves: under `jax.jit` it is seen only here."""
+    if not levels and _is_one(operands[-1]):
+        return operands[: len(ctx.avals_out)]
+    return _lowered_later(ctx, *operands, number=number, levels=levels)
+
+
+_lowered_later = mlir.lower_fun(_scaled_later, multiple_results=True)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value of compiled code is the constant 1."""
+    made_by = value.owner if isinstance(value, ir.OpResult) else None
+    if made_by is None or made_by.name != "stablehlo.constant":
+        return False
+    number = ir.DenseElementsAttr(made_by.attributes["value"])
+    return number.is_splat and number.get_splat_value() == ir.FloatAttr.get(number.type.element_type, 1.0)
+
+
 @jax.jit
 def _loses_nothing(gradients: Sequence[Any], c: Any) -> Any:
     finite = [jnp.all(jnp.isfinite(g)) for g in gradients]
@@ -159,7 +178,7 @@ def _batch_of_scaled(
 
 
 mlir.register_lowering(gradient_product_p, mlir.lower_fun(along, multiple_results=False))
-mlir.register_lowering(scaled_gradient_p, mlir.lower_fun(_scaled_later, multiple_results=True))
+mlir.register_lowering(scaled_gradient_p, _lowered, cacheable=False)  # which would hide constants
 ad.primitive_jvps[gradient_product_p] = _jvp_of_product
 ad.primitive_jvps[scaled_gradient_p] = _jvp_of_scaled
 ad.primitive_transposes[gradient_product_p] = _transpose_of_product

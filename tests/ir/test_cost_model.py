@@ -8,7 +8,7 @@ import pytest
 from jax import lax
 
 import pybridge as pb
-from pybridge.ir.cost_model import ONE_LOOP, ROUTINES, reason_for_xla
+from pybridge.ir.cost_model import CONSTANT, ONE_LOOP, ROUTINES, reason_for_xla
 
 
 def of(*shape, dtype="float32"):
@@ -21,6 +21,10 @@ def spectrum(x):
 
 def spectra(x):
     return lax.scan(lambda total, row: (total + spectrum(row), None), jnp.zeros_like(x[0]), x)[0]
+
+
+def convolved(x, w):
+    return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 def until_small(x):
@@ -57,9 +61,16 @@ def until_small(x):
         (lambda x: jnp.sum(x * x + x), (of(100, dtype="float16"),), None),  # shorter than XLA's call
         (jax.vmap(jax.grad(jax.lax.digamma)), (of(1000),), ROUTINES),
         (jax.lax.digamma, (of(1000),), None),
+        (jax.lax.digamma, (of(5000),), ROUTINES),
         (jax.lax.bessel_i0e, (of(10_000),), ROUTINES),
-        (jax.lax.igamma, (of(1000),) * 2, ROUTINES),
-        (lambda x: (x[::-1], x.T), (of(400, 400, dtype="float16"),), None),  # moved, not computed
+        (jax.lax.betainc, (of(1000),) * 3, ROUTINES),
+        (lambda x: (x[::-1], x[:, ::-1]), (of(400, 400, dtype="float16"),), None),  # moved, not computed
+        (lambda x: x.T, (of(400, 400, dtype="bfloat16"),), ROUTINES),
+        (convolved, (of(8, 32, 32, 16, dtype="bfloat16"), of(3, 3, 16, 16, dtype="bfloat16")), ROUTINES),
+        (convolved, (of(8, 32, 32, 16), of(3, 3, 16, 16)), None),
+        (lambda x: jnp.pad(jnp.broadcast_to(x, (100, 100)), 1), (of(),), CONSTANT),
+        (jnp.cumsum, (of(10_000, dtype="bfloat16"),), None),
+        (lambda x: (x, x + 1), (of(1_000_000),), ROUTINES),  # a copy
     ],
 )
 def test_reason(f, args, reason):
