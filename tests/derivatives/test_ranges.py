@@ -73,6 +73,11 @@ def test_derivatives_of_functions_that_are_nearly_constant_or_nearly_infinite(br
         log_sigmoid, rtol = bridge(jax.nn.log_sigmoid), 8 * far * np.finfo(dtype).eps
         for order, expected in enumerate((-rest, rest, -rest)):
             np.testing.assert_allclose(_derivative(log_sigmoid, order)(x), expected.astype(dtype), rtol=rtol)
+        np.testing.assert_allclose(_derivative(log_sigmoid, 1)(-x), (1 - rest).astype(dtype), rtol=rtol)
+        for order in (1, 2, 3):
+            slopes = _derivative(bridge(jax.nn.sigmoid), order)
+            np.testing.assert_allclose(slopes(x), (-1) ** (order + 1) * rest.astype(dtype), rtol=rtol)
+            np.testing.assert_allclose(slopes(-x), rest.astype(dtype), rtol=rtol)
         largest = np.array([np.finfo(dtype).maxexp - 0.1], dtype)
         exact = np.exp2(largest.astype(np.longdouble))
         for order in range(4):

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 import jax.test_util
-from jax._src import public_test_util
+from jax._src import api, public_test_util
 from jax._src import test_util as jtu
 from jax.extend.core import Literal
 
@@ -43,7 +43,7 @@ def substitute(module: types.ModuleType, execute: str, count: Callable[[str], No
     theirs = types.SimpleNamespace(**own, make_jaxpr=_make_jaxpr)
     replaced = {id(getattr(jax, name)): function for name, function in own.items()}
     replaced[id(public_test_util.check_grads)] = check_grads
-    replaced[id(jax)] = _Overlaid(jax, theirs)
+    replaced |= {id(names): _Overlaid(names, theirs) for names in (jax, api)}
     replaced[id(jtu)] = _Overlaid(jtu, types.SimpleNamespace(check_grads=check_grads))
     for name, value in list(vars(module).items()):
         if id(value) in replaced:

@@ -46,8 +46,10 @@ one_plus_square(x::Traced) = iscomplex(dtype(x)) ? one_minus_square(times_i(x)) 
 
 @unary(:tanh, NumberMath.tanh; cost = 14, domain = isinexact,
     tangents = ((t, y, x) -> t * one_minus_square(y),))
+# 1 - y is logistic(-x), which has digits where y rounds to 1.
+logistic(x::Traced) = apply(:logistic, x)
 @unary(:logistic, NumberMath.logistic; cost = 12, domain = isinexact,
-    tangents = ((t, y, x) -> t * (y * (1 - y)),))
+    tangents = ((t, y, x) -> t * (y * logistic(-x)),))
 
 @unary(:sin, NumberMath.sin; cost = 14, domain = isinexact, tangents = ((t, y, x) -> t * cos(x),))
 @unary(:cos, NumberMath.cos; cost = 14, domain = isinexact,
