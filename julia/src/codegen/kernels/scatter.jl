@@ -28,10 +28,10 @@ function scatter_windows!(@nospecialize(op), s::Frame, m::Memory, w::Windows, op
         write_point!(g, RowPart(0:0, nest.steps, [], []), Store[], Reduce[], outer)
         base = local!(g, Int, expression(linear(start, strides, length(batch)), outer))
         part = update_part(s, updates, n[order.+1], sortperm(order))
+        rows, row = window[1:max(end - 1, 0)], window[max(end, 1):end]
         body = block(g) do
-            nested_loops!(g, window[1:end-1]) do inner
-                combine_row!(op, g, m, part, window[end:end], strides[extended(w).+1], base, outer,
-                    inner)
+            nested_loops!(g, rows) do inner
+                combine_row!(op, g, m, part, row, strides[extended(w).+1], base, outer, inner)
             end
         end
         emit_code!(g, condition === true ? body : Expr(:if, condition, body))

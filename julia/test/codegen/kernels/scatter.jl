@@ -25,6 +25,22 @@ for window in ([3, 16], [1, 5], [4, 1], [1, 1]), updates in ("mul 2.0:f64 %4", "
     end
 end
 
+@testset "numbers, in a matrix and a vector" begin
+    for (n, indices) in (("7,4", 2), ("7", 1))
+        axes = join(0:indices-1, ",")
+        text = """(%0: f32[$n], %1: i32[40,$indices], %2: f32[40]) {
+          %3: f32[40] = sin %2
+          %4: f32[$n] = scatter_add %0 %1 %3 {update_window_dims=[],
+            inserted_window_dims=[$axes], scatter_dims_to_operand_dims=[$axes],
+            operand_batching_dims=[], scatter_indices_batching_dims=[], mode=fill_or_drop,
+            sorted=false, unique=false}
+          return %4 }"""
+        x = Any[randn(r, Float32, reverse(parse.(Int, split(n, ",")))...),
+            rand(r, Int32(-1):Int32(7), indices, 40), randn(r, Float32, 40)]
+        @test native_agrees(program(text), x)
+    end
+end
+
 @testset "what is the same in all of a row is computed once" begin
     source = string(native_kernel(program(scattered("mul 2.0:f64 %4", "3,16"))).source)
     rows = [last(split(s, "while")) for s in split(source, "julia.simdloop")[1:end-1]]
