@@ -31,8 +31,9 @@ function zeta(s::Float64, q::Float64)
     power = pow(a, -s)
     total += power * a / (s - 1) + power / 2
     factor = s * power / a
-    for (k, b) in enumerate(BERNOULLI_OVER_FACTORIAL)
-        term = b * factor
+    # Julia 1.12 checks the bounds of a tuple that is iterated, which a kernel may not.
+    for k in 1:length(BERNOULLI_OVER_FACTORIAL)
+        term = @inbounds(BERNOULLI_OVER_FACTORIAL[k]) * factor
         total += term
         abs(term) < eps() * abs(total) / 4 && break
         factor *= (s + 2k - 1) * (s + 2k) / (a * a)
