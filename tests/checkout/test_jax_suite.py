@@ -90,10 +90,15 @@ def run(tmp_path_factory):
 def test_what_is_wrong_fails_and_the_rest_passes(run, execute):
     results = run(execute)
     assert (results["passed"], results["failed"], results["skipped"]) == (6, 2, 1), results
-    failures = {name.removeprefix("Derivatives::"): why for name, why in results["failures"].items()}
-    assert set(failures) == {"test_wrong_rule", "test_not_bridged"}
+    # The rule is wrong without pybridge, too.
+    ours, alone = (_named(results[kind]) for kind in ("failures", "failures of JAX alone"))
+    assert set(ours) == {"test_not_bridged"} and set(alone) == {"test_wrong_rule"}
     assert results["reasons of skips"] == {"with these parameters it differentiates nothing": 1}
     assert results["Programs"] > 20 and results["unbridged"] == 1
     assert (results.get("kernels", 0) > 5) == (execute == "julia")
-    assert "no bridged function was called" in failures["test_not_bridged"]
-    assert "Not equal to tolerance" in failures["test_wrong_rule"]
+    assert "no bridged function was called" in ours["test_not_bridged"]
+    assert "Not equal to tolerance" in alone["test_wrong_rule"]
+
+
+def _named(failures: dict[str, str]) -> dict[str, str]:
+    return {name.removeprefix("Derivatives::"): why for name, why in failures.items()}
