@@ -233,10 +233,9 @@ def test_a_process_answers_line_by_line_and_says_why_it_ended():
                 worker.ask("stop")
 
 
-def test_a_process_that_does_not_answer_is_ended(monkeypatch):
-    monkeypatch.setattr(processes, "_PATIENCE", 0.2)
+def test_a_process_that_does_not_answer_is_ended():
     with (
-        Worker("-c", "import time; time.sleep(60)", variables={}) as worker,
+        Worker("-c", "import time; time.sleep(60)", variables={}, patience=0.2) as worker,
         pytest.raises(WorkerFailed, match=r"no answer within 0\.2 s"),
     ):
         worker.ask("first")
