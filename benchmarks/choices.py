@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 import pybridge as pb
+from pybridge.ir.numerals import DTYPES
 
 from .case import Case, Problem, Requirement
 
@@ -21,7 +22,6 @@ NATIVE, XLA = 'execute="julia"', 'execute="xla"'
 LEAST = 0.9
 _REQUIREMENTS = (Requirement(NATIVE, LEAST), Requirement(XLA, LEAST))
 
-_DTYPES = {"f32": jnp.float32, "f64": jnp.float64, "f16": jnp.float16, "bf16": jnp.bfloat16}
 _TOLERANCES = {"f32": 1e-3, "f64": 1e-9, "f16": 2e-2, "bf16": 1e-1}
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -29,7 +29,7 @@ Shapes = tuple[tuple[int, ...], ...]
 
 def _problem(f: Callable, shapes: Shapes, dtype: str) -> Problem:
     random = np.random.default_rng(0)
-    args = tuple(random.uniform(0.1, 1.0, shape).astype(_DTYPES[dtype]) for shape in shapes)
+    args = tuple(random.uniform(0.1, 1.0, shape).astype(DTYPES[dtype]) for shape in shapes)
     rivals = {NATIVE: pb.bridge(f, execute="julia"), XLA: pb.bridge(f, execute="xla")}
     return Problem(pb.bridge(f), f, rivals, args)
 
@@ -58,7 +58,7 @@ def _spectrum(x):
     return jnp.abs(jnp.fft.fft(x))
 
 
-def _spectrum_2d(x):
+def spectrum_2d(x):
     return jnp.abs(jnp.fft.fft2(x))
 
 
@@ -87,7 +87,7 @@ def _features_first(x, w):
     return jnp.sum(lax.conv(x, w, (1, 1), "SAME") ** 2)
 
 
-def _smoothed(x):
+def smoothed(x):
     """An exponential average, by a loop."""
     return lax.scan(lambda m, row: (0.9 * m + 0.1 * row, m.sum()), jnp.zeros_like(x[0]), x)[1]
 
@@ -116,7 +116,7 @@ _PROGRAMS: tuple[tuple[str, str, Callable, Shapes], ...] = (
     ("pooling", "pooling of 8×32×32×16", _pooled, ((8, 32, 32, 16),)),
     ("fourier", "64 Fourier transforms of 1000", _spectrum, ((64, 1000),)),
     ("short-fourier", "Fourier transform of 256", _spectrum, ((256,),)),
-    ("fourier-2d", "Fourier transform of 256×256", _spectrum_2d, ((256, 256),)),
+    ("fourier-2d", "Fourier transform of 256×256", spectrum_2d, ((256, 256),)),
     ("eigenvalues", "eigenvalues of 100×100", _eigenvalues, ((100, 100),)),
     ("qr", "QR decomposition of 100×100", _triangle, ((100, 100),)),
     ("cholesky", "Cholesky decomposition of 100×100", _log_determinant, ((100, 100),)),
@@ -128,7 +128,7 @@ _PROGRAMS: tuple[tuple[str, str, Callable, Shapes], ...] = (
     ),
     ("gamma", "incomplete gamma functions of 10 000", lax.igamma, ((10_000,), (10_000,))),
     ("bessel", "Bessel functions of 10 000", lax.bessel_i0e, ((10_000,),)),
-    ("loop", "exponential average, 1000 steps of 8", _smoothed, ((1000, 8),)),
+    ("loop", "exponential average, 1000 steps of 8", smoothed, ((1000, 8),)),
 )
 
 

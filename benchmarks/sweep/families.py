@@ -11,16 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from pybridge.ir.numerals import DTYPES
+
+from ..choices import smoothed, spectrum_2d
+
 SIZES = ("small", "middle", "large")
 VALUE, GRADIENT = "value", "gradient"
 
-_DTYPES = {
-    "f64": jnp.float64,
-    "f32": jnp.float32,
-    "bf16": jnp.bfloat16,
-    "f16": jnp.float16,
-    "c64": jnp.complex64,
-}
 _WIDE = ("f32", "f64")
 _REAL = (*_WIDE, "bf16", "f16")
 _WIDE_COMPLEX = (*_WIDE, "c64")
@@ -107,7 +104,7 @@ def _argument(random: np.random.Generator, kind: Shape | Indices | Definite, dty
         x = x + x.swapaxes(-1, -2) + 2 * shape[-1] * np.eye(shape[-1])
     elif dtype == "c64":
         x = x + 1j * random.uniform(0.1, 1.0, shape)
-    return x.astype(_DTYPES[dtype])
+    return x.astype(DTYPES[dtype])
 
 
 def _vectors(*lengths: int, count: int = 1) -> Sizes:
@@ -221,19 +218,18 @@ def _products() -> Iterator[Family]:
     yield Family("dot_stack_of_larger", jnp.matmul, stack)
 
 
-def _convolution(*layout: str, stride: int = 1) -> Callable[..., jax.Array]:
+def _convolution(*layout: str, stride: int = 1, groups: int = 1) -> Callable[..., jax.Array]:
     def convolved(x: jax.Array, kernel: jax.Array) -> jax.Array:
         strides = (stride,) * (x.ndim - 2)
-        return lax.conv_general_dilated(x, kernel, strides, "SAME", dimension_numbers=layout)
+        return lax.conv_general_dilated(
+            x, kernel, strides, "SAME", dimension_numbers=layout, feature_group_count=groups
+        )
 
     return convolved
 
 
 def _by_channel(x: jax.Array, kernel: jax.Array) -> jax.Array:
-    layout = ("NHWC", "HWIO", "NHWC")
-    return lax.conv_general_dilated(
-        x, kernel, (1, 1), "SAME", dimension_numbers=layout, feature_group_count=x.shape[-1]
-    )
+    return _convolution("NHWC", "HWIO", "NHWC", groups=x.shape[-1])(x, kernel)
 
 
 def _windows() -> Iterator[Family]:
@@ -274,7 +270,7 @@ def _linear_algebra() -> Iterator[Family]:
     lines: Sizes = (((128,),), ((16, 512),), ((64, 4096),))
     yield Family("fft", jnp.fft.fft, lines, ("c64",))
     yield Family("rfft", jnp.fft.rfft, lines, _WIDE)
-    yield Family("fft_2d", lambda x: jnp.abs(jnp.fft.fft2(x)), _matrices(16, 64, 512), _WIDE_COMPLEX)
+    yield Family("fft_2d", spectrum_2d, _matrices(16, 64, 512), _WIDE_COMPLEX)
     definite = _matrices(*_FACTORED, kind=Definite)
     few = _matrices(6, 24, 100, kind=Definite)
     general = _matrices(*_FACTORED)
@@ -296,16 +292,12 @@ def _solved(a: jax.Array, b: jax.Array) -> jax.Array:
     return lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
 
 
-def _averages(x: jax.Array) -> jax.Array:
-    return lax.scan(lambda m, row: (0.9 * m + 0.1 * row, m.sum()), jnp.zeros_like(x[0]), x)[1]
-
-
 def _recurrent(x: jax.Array, w: jax.Array) -> jax.Array:
     return lax.scan(lambda h, row: (jnp.tanh(h @ w + row), None), jnp.zeros_like(x[0]), x)[0]
 
 
 def _loops() -> Iterator[Family]:
-    yield Family("scan", _averages, (((10, 8),), ((1000, 8),), ((100_000, 8),)))
+    yield Family("scan", smoothed, (((10, 8),), ((1000, 8),), ((100_000, 8),)))
     recurrent: Sizes = (((5, 4), (4, 4)), ((50, 16), (16, 16)), ((500, 64), (64, 64)))
     yield Family("scan_of_products", _recurrent, recurrent, _REAL)
 

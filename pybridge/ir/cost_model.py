@@ -96,8 +96,9 @@ _ARITHMETIC = frozenset(
     )
 )
 _LAYOUT = frozenset(names("broadcast_in_dim reshape squeeze transpose rev slice iota"))
+_ONE_LOOP = _ARITHMETIC | _LAYOUT
 """Primitives of which XLA makes one loop, as fast as any."""
-_JOINING = frozenset({"pad", "concatenate"})
+_ONE_LOOP_OF_CONSTANTS = _ONE_LOOP | {"pad", "concatenate"}
 _SERIES = frozenset(
     names(
         """
@@ -112,14 +113,14 @@ _SERIES = frozenset(
 def _is_short_loop(program: Program) -> bool:
     return (
         len(program.outputs) == 1
-        and all(eq.op in _ARITHMETIC | _LAYOUT for eq in program.equations)
+        and all(eq.op in _ONE_LOOP for eq in program.equations)
         and sum(map(elements, program.equations)) <= _SHORT
     )
 
 
 def _is_constant(program: Program) -> bool:
     return all(elements_of(x) <= 1 for x in program.inputs) and all(
-        eq.op in _ARITHMETIC | _LAYOUT | _JOINING for eq in program.equations
+        eq.op in _ONE_LOOP_OF_CONSTANTS for eq in program.equations
     )
 
 
@@ -150,7 +151,8 @@ def _inner_works(program: Program) -> Iterator[Work]:
         elif nested:
             yield from nested
         else:
-            yield Work(kind(eq), dtype(eq), units(eq), _rate(kind(eq), eq.op, dtype(eq)), _fixed(eq))
+            row, column = kind(eq), dtype(eq)
+            yield Work(row, column, units(eq), _rate(row, eq.op, column), _fixed(eq))
 
 
 def _fixed(eq: Equation) -> Times:

@@ -23,7 +23,7 @@ def units(eq: Equation) -> float:
 
 def size(atom: Atom) -> float:
     """In numbers of four bytes."""
-    return elements_of(atom) * _itemsize(atom) / 4
+    return atom.type.bytes / 4
 
 
 def elements_of(atom: Atom) -> int:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,7 @@ def _show(record: dict) -> None:
         print(f"FAILS: {name}: {why.splitlines()[0]}")
 
 
-def _run(options, more: list[str], results: Path, tests: list[str] = ()) -> int:
+def _run(options, more: list[str], results: Path, tests: Sequence[str] = ()) -> int:
     """pytest's exit status; of all tests of the module, or of those named."""
     source = options.source.resolve()
     # A process of its own even for one worker: a crash is then a failure among others.

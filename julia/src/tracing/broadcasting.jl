@@ -32,7 +32,7 @@ end
 lanes(bc::Broadcast.Broadcasted, n) = call_lanes(bc.f, map(a -> lanes(a, n), bc.args))
 lanes(x::AbstractArray, n) =
     x isa AbstractArray{<:Number} ? lanes_of(x, n) :
-    untraceable("a broadcast over an array of $(eltype(x)), beside traced values")
+    untraceable("a broadcast over an array of $(eltype(x)), next to traced values")
 lanes(x::AbstractArray{<:Any,0}, n) = x[]
 lanes(x::NTuple{<:Any,Number}, n) = lanes(traced(collect(x)), n)
 lanes(x::Tuple{Any}, n) = only(x)

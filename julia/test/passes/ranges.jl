@@ -32,10 +32,7 @@ A random Program, its JVP and its VJP, without dead code, each with inputs and t
 passes make of it."""
 function subjects(rng, T)
     p, x = random_program(rng, T, rand(rng, 3:12))
-    tangents(vars) = Any[
-        map(_ -> number_of_range(rng, T, 0, 2), zeros(reverse(Int.(aval(v).shape))...))
-        for v in vars
-    ]
+    tangents(vars) = Any[numbers_of_range(rng, v, 0, 2) for v in vars]
     passed(q) = Any[name => pass(q) for (name, pass) in PASSES]
     p, forward, reverse_ = map(flatten_calls, (p, jvp(p, all_active(p)), vjp(p, all_active(p))))
     [(p, x, passed(p)),

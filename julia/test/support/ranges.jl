@@ -1,6 +1,6 @@
 # Random Programs on numbers from the whole range of a dtype, and what they are in exact arithmetic.
 
-using JaxprAD: Builder, Literal, TensorType, Atom, Equation, emit, emits, only_one
+using JaxprAD: Builder, Literal, TensorType, Atom, Equation, emit, emits
 
 # ---- random Programs
 
@@ -28,6 +28,9 @@ function number_of_range(rng, ::Type{T}, middle, width) where {T}
     e = clamp(round(Int, middle + width * randn(rng)), exponent(floatmin(T)), exponent(floatmax(T)))
     rand(rng, (-1, 1)) * ldexp(T(1 + rand(rng)), e)
 end
+"An array of such numbers, of a variable's type."
+numbers_of_range(rng, v, middle, width) =
+    map(_ -> number_of_range(rng, dtype(v), middle, width), zeros(reverse(Int.(aval(v).shape))...))
 """
 The exponent about which an array's numbers lie: of ordinary numbers, of either end of the range, of
 numbers whose squares or products with each other are there, or any."""
@@ -105,12 +108,8 @@ function random_program(rng, ::Type{T}, n) where {T}
     end
     typecheck(p), random_inputs(rng, p)
 end
-function random_inputs(rng, p::Program)
-    map(p.inputs) do v
-        T = dtype(v)
-        middle, width = middle_of_range(rng, T), rand(rng, (1, 1, 8))
-        [number_of_range(rng, T, middle, width) for _ in zeros(reverse(Int.(aval(v).shape))...)]
-    end
+random_inputs(rng, p::Program) = map(p.inputs) do v
+    numbers_of_range(rng, v, middle_of_range(rng, dtype(v)), rand(rng, (1, 1, 8)))
 end
 
 # ---- exact arithmetic
