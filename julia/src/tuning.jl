@@ -271,6 +271,8 @@ const SHORTEST_TAPE = 16
 Statements from which on straight-line code is cut into functions: the compiler's time grows faster
 than a function's length."""
 const LONGEST_FUNCTION = 300
+"Statements from which on what stages of such code do alike is one function. Chosen."
+const WORTH_SHARING = 20
 
 # ---- Enzyme (enzyme/)
 

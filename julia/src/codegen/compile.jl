@@ -24,6 +24,7 @@ const STAGES = [
     :assemble_vectors => assemble_vectors,      # KernelCode → KernelCode, as the next three
     :select_intrinsics => select_intrinsics,
     :outline_threads => outline_threads,
+    :share_functions => share_functions,
     :outline_functions => outline_functions,
     :with_entry => with_entry,
 ]

@@ -113,3 +113,6 @@ struct Parallel
 end
 Parallel(index, chunks, body; falling = false) = Parallel(index, chunks, body, falling)
 with_body(p::Parallel, body) = Parallel(p.index, p.chunks, body, p.falling)
+
+"Ends the code of a stage of the plan, in the kernel's own code until `share_functions`."
+struct StageEnd end

@@ -37,24 +37,25 @@ struct VectorText
     lines::Vector{String}
     arguments::Vector{Symbol}
     declarations::Vector{String}
-    results::Set{Symbol}
+    results::Dict{Symbol,Symbol}        # their names in the text, the same in equal runs
     types::Dict{Symbol,DataType}
 end
 
 "The statements that run the steps: a call, and variables set to what it gives."
 function run_calls(steps, uses, types)
-    text = VectorText(String[], Symbol[], String[], Set{Symbol}(), types)
+    text = VectorText(String[], Symbol[], String[], Dict{Symbol,Symbol}(), types)
     name(x) = operand_text!(text, x)
     declare(line) = line in text.declarations || push!(text.declarations, line)
     inside = Dict{Symbol,Int}()
     for s in steps
-        push!(text.lines, instruction_text(s.instruction, s.result, s.n, s.T, name, declare))
-        push!(text.results, s.result)
+        r = Symbol(:r, length(text.results) + 1)
+        push!(text.lines, instruction_text(s.instruction, r, s.n, s.T, name, declare))
+        text.results[s.result] = r
         count_uses!(inside, s)
     end
     kept = [s for s in steps if get(uses, s.result, 0) > get(inside, s.result, 0)]
     T, type = kept_types(kept)
-    append!(text.lines, return_lines(kept, type))
+    append!(text.lines, return_lines(text, kept, type))
     call = llvm_call(text, T, type)
     isempty(kept) && return Any[call]
     length(kept) == 1 && return Any[:($(only(kept).result) = $call)]
@@ -65,10 +66,10 @@ end
 
 "The text of an operand: a name of the text itself, an argument or a number."
 function operand_text!(t::VectorText, v::Symbol)
-    v in t.results && return "%$v"
+    haskey(t.results, v) && return "%$(t.results[v])"
     k = findfirst(==(v), t.arguments)
     k === nothing && (push!(t.arguments, v); k = length(t.arguments))
-    t.types[v] <: Ptr && !OPAQUE_POINTERS ? "%$v.p" : "%$(k - 1)"
+    t.types[v] <: Ptr && !OPAQUE_POINTERS ? "%p$k" : "%$(k - 1)"
 end
 operand_text!(t::VectorText, x::Union{Float32,Float64}) =
     "0x" * string(reinterpret(UInt64, Float64(x)); base = 16, pad = 16)
@@ -76,7 +77,7 @@ operand_text!(t::VectorText, x::Bool) = string(Int(x))
 "Lines that make pointers of the arguments that are."
 pointer_lines(t::VectorText) =
     OPAQUE_POINTERS ? String[] :
-    ["%$v.p = inttoptr i64 %$(k - 1) to $(llvm_pointer(1, eltype(t.types[v])))"
+    ["%p$k = inttoptr i64 %$(k - 1) to $(llvm_pointer(1, eltype(t.types[v])))"
      for (k, v) in enumerate(t.arguments) if t.types[v] <: Ptr]
 argument_type(::Type{T}) where {T<:Ptr} = OPAQUE_POINTERS ? "ptr" : "i64"
 argument_type(::Type{NTuple{n,VecElement{T}}}) where {n,T} = llvm_name(n, T)
@@ -89,11 +90,11 @@ function kept_types(kept)
     length(kept) == 1 && return only(T), only(names)
     Tuple{T...}, all_equal(names) ? "[$(length(names)) x $(names[1])]" : "{$(join(names, ", "))}"
 end
-function return_lines(kept, type)
+function return_lines(t::VectorText, kept, type)
     isempty(kept) && return ["ret void"]
-    length(kept) == 1 && return ["ret $type %$(only(kept).result)"]
+    length(kept) == 1 && return ["ret $type %$(t.results[only(kept).result])"]
     before(k) = k == 1 ? "undef" : "%all.$(k - 1)"
-    value(s) = "$(llvm_name(s.n, s.T)) %$(s.result)"
+    value(s) = "$(llvm_name(s.n, s.T)) %$(t.results[s.result])"
     lines = ["%all.$k = insertvalue $type $(before(k)), $(value(s)), $(k - 1)"
              for (k, s) in enumerate(kept)]
     push!(lines, "ret $type %all.$(length(kept))")

@@ -22,7 +22,9 @@ function lower(p::Program; target = KernelTarget(), notes = NoNotes())
         isscalar(a) ? nothing : Memory(buffer!(g, dtype(a), :results, k), aval(a), true)
         for (k, a) in enumerate(p.outputs)
     ]
-    results = emit_program!(g, p, inputs, targets)
+    end_stage() = emit_code!(g, StageEnd())
+    end_stage()
+    results = emit_program!(g, p, inputs, targets; after_stage = end_stage)
     for (k, (a, y)) in enumerate(zip(p.outputs, results))
         isscalar(a) &&
             emit_code!(g,

@@ -6,8 +6,9 @@ const Result = Union{Storage,Number}
     emit_program!(g, program, inputs, targets) -> results
 
 Writes the code of a Program whose inputs are stored so. Results of rank 0 come as registers or
-numbers; the others are in `targets`."""
-function emit_program!(g::Generator, p::Program, inputs, targets; plan_ = plan(p))
+numbers; the others are in `targets`. `after_stage()` is called after each stage of the plan."""
+function emit_program!(g::Generator, p::Program, inputs, targets; plan_ = plan(p),
+    after_stage = () -> nothing)
     s = Frame(g, plan_)
     for (v, x) in zip(p.inputs, inputs)
         s.storages[v] = x
@@ -24,6 +25,7 @@ function emit_program!(g::Generator, p::Program, inputs, targets; plan_ = plan(p
         note!(g.notes, stage)
         nested(() -> emit_stage!(s, stage), g.notes)
         release_dead!(s, k)
+        after_stage()
     end
     results = Result[result!(s, a, m) for (a, m) in zip(p.outputs, targets)]
     foreach(part -> release!(g.arena, part), values(s.parts))
