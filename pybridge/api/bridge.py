@@ -25,6 +25,7 @@ def bridge(
     static_argnums: Argnums = ...,
     static_argnames: Argnames = ...,
     while_bound: int | None = ...,
+    package_rules: bool = ...,
     explain: bool = ...,
 ) -> Bridged: ...
 
@@ -37,6 +38,7 @@ def bridge(
     static_argnums: Argnums = ...,
     static_argnames: Argnames = ...,
     while_bound: int | None = ...,
+    package_rules: bool = ...,
     explain: bool = ...,
 ) -> Callable[[Callable], Bridged]: ...
 
@@ -49,6 +51,7 @@ def bridge(
     static_argnums: Argnums = None,
     static_argnames: Argnames = None,
     while_bound: int | None = None,
+    package_rules: bool = False,
     explain: bool = False,
 ) -> Callable:
     """The function `f` with derivatives made by `engine`; all of JAX works on the result.
@@ -65,6 +68,10 @@ def bridge(
     while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; with
         it XLA runs such loops in reverse mode. One that runs longer there has NaN for a derivative, and
         raises NotDifferentiable where JAX runs without `jit`. Native kernels need no bound, and use none.
+    package_rules: loops of packages keep the packages' own rules for reverse mode. Otherwise, where kernels
+        are native, engine "transpose" differentiates equinox's loops with checkpoints, by which diffrax's
+        default adjoint solves, as the loops that they are: forwards too, and to any order. A loop that
+        carries more than 16 MiB in all its trips together keeps its rule in any case.
     explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
 
     The first call in a process warns (RuntimeWarning) of a JAX that is known to compute wrong numbers.
@@ -80,6 +87,7 @@ def bridge(
             static_argnums=static_argnums,
             static_argnames=static_argnames,
             while_bound=while_bound,
+            package_rules=package_rules,
             explain=explain,
         )
     faults.warn_once()
@@ -88,7 +96,7 @@ def bridge(
     check_bound(while_bound)
     _check_function(f)
     static = static_arguments(f, static_argnums, static_argnames)
-    return Bridged(f, Settings(chosen.name, options, static, while_bound))
+    return Bridged(f, Settings(chosen.name, options, static, while_bound, package_rules))
 
 
 def _check_function(f: object) -> None:

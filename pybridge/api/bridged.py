@@ -30,12 +30,16 @@ _COPIED = 1 << 16
 
 @dataclass(frozen=True)
 class Settings:
-    """engine: its name. static: the arguments that are not arrays. while_bound: as for `bridge`."""
+    """engine: its name. static: the arguments that are not arrays.
+
+    while_bound, package_rules: as for `bridge`.
+    """
 
     engine: str
     options: Options
     static: StaticArguments
     while_bound: int | None
+    package_rules: bool
 
     def __str__(self) -> str:
         shown: dict[str, object] = {"engine": self.engine, "execute": self.options.execute}
@@ -43,6 +47,8 @@ class Settings:
             shown |= {"static_argnums": self.static.positions, "static_argnames": sorted(self.static.names)}
         if self.while_bound is not None:
             shown["while_bound"] = self.while_bound
+        if self.package_rules:
+            shown["package_rules"] = True
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
 
@@ -136,7 +142,9 @@ class Bridged:
 
     def _traced(self, args: tuple, kwargs: dict[str, Any], fixed: Fixed, in_a_loop: bool) -> _Traced:
         closed, out_tree = closed_trace(self._f, args, kwargs, fixed)
-        lower = functools.partial(lowered, while_bound=self._settings.while_bound)
+        lower = functools.partial(
+            lowered, while_bound=self._settings.while_bound, package_rules=self._keeps_package_rules
+        )
         name = program_name(self._f)
         run = self._run, self._run_short
         flat = partitioned(closed.jaxpr, name, *run, lower, self._report, called_in_a_loop=in_a_loop)
@@ -145,6 +153,12 @@ class Bridged:
     @property
     def _engine(self) -> Engine:
         return ENGINES[self._settings.engine]
+
+    @property
+    def _keeps_package_rules(self) -> bool:
+        """XLA, which has no reverse mode for loops, needs them; so do processors other than the CPU."""
+        native = self._engine.reverses_loops and self._settings.options.execute != "xla"
+        return self._settings.package_rules or not native or jax.default_backend() != "cpu"
 
     def _report(self, line: str) -> None:
         report(f"{program_name(self._f)}: {line}", self._settings.options.explain)

@@ -30,6 +30,7 @@ class Engine:
     unavailable: the exception that says why the engine cannot work here and what to do, or None.
     executes: the execute modes it can do.
     orders: how often what it makes can be differentiated, where that is known to end.
+    reverses_loops: whether its native kernels have reverse mode through `while` loops.
     """
 
     name: str
@@ -37,3 +38,4 @@ class Engine:
     unavailable: Callable[[], PyBridgeError | None]
     executes: tuple[str, ...]
     orders: int | None = None
+    reverses_loops: bool = False

@@ -24,4 +24,4 @@ def _unavailable() -> PyBridgeError | None:
     return None
 
 
-ENGINE = Engine("transpose", _apply, _unavailable, ("xla", "julia"))
+ENGINE = Engine("transpose", _apply, _unavailable, ("xla", "julia"), reverses_loops=True)

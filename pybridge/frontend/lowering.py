@@ -25,18 +25,19 @@ from .dimensions import to_dim
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 
 
-def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False):
+def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False, package_rules: bool = True):
     """The Program of a closed jaxpr, without the user's derivative rules: those are among its `rules`.
 
     name: the Program's name, [A-Za-z_][A-Za-z0-9_]*.
     hoist_constants: the jaxpr's constants become the leading inputs, as they must when they are tracers,
         and the result is the pair (program, list of those constants); else they are written into the Program.
+    package_rules: whether loops of packages keep the packages' reverse rules, as for `bridge`.
 
     Raises UnsupportedPrimitive for an operation or dtype that the Program language lacks, SideEffectError for
     a callback, print or mutable reference, TracingError for a constant that is a tracer; each names the
     user's line.
     """
-    lowering = Lowering({}, Names())
+    lowering = Lowering({}, Names(), package_rules=package_rules)
     jaxpr, consts = closed_jaxpr.jaxpr, list(closed_jaxpr.consts)
     hoisted = jaxpr.constvars if hoist_constants else []
     leading = [lowering.variable(lowering.type_of(v.aval)) for v in hoisted]
@@ -61,6 +62,7 @@ class Lowering:
     source: the user's line of the equation at hand.
     policies: what of the equations' results may be kept, for every `jax.checkpoint` around, inner ones first.
     keeps_all: it is within a checkpoint that keeps everything, which makes those inside of it idle.
+    package_rules: as for `lower`.
     """
 
     def __init__(
@@ -70,12 +72,14 @@ class Lowering:
         source: str = "",
         policies: tuple[checkpoints.Policy, ...] = (),
         keeps_all: bool = False,
+        package_rules: bool = True,
     ):
         self.constants = constants
         self.names = names
         self.source = source
         self.policies = policies
         self.keeps_all = keeps_all
+        self.package_rules = package_rules
         self.equations: list[Equation] = []
         self.count = 0
         self.broadcasts: dict[Atom, tuple[Atom, tuple[int, ...]]] = {}  # of what, and along which dims
@@ -189,12 +193,13 @@ class Lowering:
         policy: it is the body of a checkpoint, and this says what may be kept.
         """
         policies = self.policies if policy is None else (policy, *self.policies)
-        inner = Lowering(self.constants, self.names, self.source, policies, self.keeps_all)
+        settings = self.source, policies, self.keeps_all, self.package_rules
+        inner = Lowering(self.constants, self.names, *settings)
         return inner._built(types, build)
 
     def later(self) -> Callable[[Sequence[TensorType], BuildOrRun], Body]:
         """As `subprogram`, for what is made after this Program, and has rules of its own."""
-        settings = self.source, self.policies, self.keeps_all
+        settings = self.source, self.policies, self.keeps_all, self.package_rules
 
         def body(types: Sequence[TensorType], build: BuildOrRun) -> Body:
             def lowered() -> Program:

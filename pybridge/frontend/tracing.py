@@ -64,9 +64,13 @@ def check_bound(while_bound: Any) -> None:
         raise UnknownOption(f"while_bound must be a number of trips, got {while_bound!r}")
 
 
-def lowered(jaxpr: Any, name: str, while_bound: int | None) -> Program:
-    """The Program of a jaxpr without constants, with that bound on the trips of every while loop."""
-    return bounded(lower(jaxprs.ClosedJaxpr(jaxpr, ()), name=name), while_bound)
+def lowered(jaxpr: Any, name: str, while_bound: int | None, package_rules: bool) -> Program:
+    """The Program of a jaxpr without constants, with that bound on the trips of every while loop.
+
+    package_rules: as for `bridge`.
+    """
+    program = lower(jaxprs.ClosedJaxpr(jaxpr, ()), name=name, package_rules=package_rules)
+    return bounded(program, while_bound)
 
 
 def program_name(f: Callable) -> str:

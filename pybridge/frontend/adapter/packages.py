@@ -1,4 +1,4 @@
-"""Primitives of other packages that are functions of JAX wherever nothing is batched.
+"""What packages add to JAX: primitives that are functions of JAX wherever nothing is batched, and loops.
 
 Such a primitive exists for its rule under `vmap`: equinox's `unvmap_any` is `any` over the batch, too, so
 that a loop of many items has one condition. Its value is that of its implementation, which its package lowers
@@ -6,13 +6,18 @@ by `mlir.lower_fun`, and its tangent is the implementation's. A Program has the 
 and a batch of the Program is one of independent items, with the same results.
 
 Not among them are primitives that are there to raise an error (`nondifferentiable_backward`, `nontraceable`).
+
+A loop with checkpoints is a `while` under a reverse rule, which says how that loop is differentiated where a
+`while` has no reverse mode, and so has no forward mode.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
-from .jaxprs import ClosedJaxpr, bodies, defined_by
+from .jaxprs import ClosedJaxpr, bodies, defined_by, is_var
 
 _NAMES = {
     "equinox": frozenset(
@@ -53,6 +58,59 @@ def _is_left_out(jaxpr: Any) -> bool:
             return True
     calls = (eqn for eqn in jaxpr.eqns if eqn.primitive.name not in ("scan", "while", "cond"))
     return any(_is_left_out(body) for eqn in calls for body in bodies(eqn))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """function: the `while`, as a jaxpr. most_trips: how many it makes at most."""
+
+    function: ClosedJaxpr
+    most_trips: int
+
+
+_CHECKPOINTED = "checkpointed-no-vjp"
+"""equinox's name for the loop under the rule of its loops with checkpoints."""
+
+_LARGEST = 1 << 24
+"""Bytes that a loop may carry in all of its trips together, to be differentiated as the loop that it is: a
+record of each trip is a few times as much. Chosen."""
+
+
+def checkpointed_loop(eqn: Any) -> Loop | None:
+    """The loop that equinox's rule for loops with checkpoints is about.
+
+    None if it is another equation, if no constant bounds the trips, or if memory may not hold them all, which
+    is what checkpoints are for.
+    """
+    if eqn.primitive.name != "custom_vjp_call":
+        return None
+    call = eqn.params["call_jaxpr"]
+    loops = [inner for inner in call.jaxpr.eqns if inner.primitive.name == "while"]
+    if len(loops) != 1 or len(call.jaxpr.eqns) != 1:
+        return None
+    (loop,) = loops
+    if not str(loop.source_info.name_stack).endswith(_CHECKPOINTED):
+        return None
+    trips = _most_trips(loop.params["cond_jaxpr"].jaxpr, loop.params["cond_nconsts"])
+    carried = sum(math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in loop.outvars)
+    return Loop(call, trips) if trips is not None and trips * carried <= _LARGEST else None
+
+
+def _most_trips(condition: Any, consts: int) -> int | None:
+    """The constant below which the loop's condition wants its counter: equinox begins it at 0, and carries it
+    in front of all else."""
+    made = {v: eqn for eqn in condition.eqns for v in eqn.outvars}
+    atoms = list(condition.outvars)
+    while atoms:
+        eqn = made.get(atoms.pop())
+        if eqn is None:
+            continue
+        name, operands = eqn.primitive.name, eqn.invars
+        if name in ("and", "convert_element_type", "nonbatchable"):
+            atoms += [a for a in operands if is_var(a)]
+        elif name == "lt" and operands[0] is condition.invars[consts] and not is_var(operands[1]):
+            return int(operands[1].val)
+    return None
 
 
 def definition(eqn: Any) -> ClosedJaxpr:

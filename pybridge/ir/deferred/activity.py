@@ -72,10 +72,11 @@ class _Activation:
             new, active_out = self.equation(eq, given) if any(given) else (eq, [False] * len(eq.outputs))
             equations += _stopped(new, active_out, ids) if new is not eq and eq.rule_name else [new]
             activity.update(zip(eq.outputs, active_out, strict=True))
+        active_out = tuple(activity.get(a, False) for a in program.outputs)
         old = program.equations
         if len(equations) != len(old) or any(map(operator.is_not, equations, old)):
-            program = replace(program, equations=tuple(equations), rules={})
-        return program, tuple(activity.get(a, False) for a in program.outputs)
+            program = replace(program, equations=tuple(equations), rules={})  # with variables of its own
+        return program, active_out
 
     def equation(self, eq: Equation, given: Mask) -> tuple[Equation, Sequence[bool]]:
         if eq.rule_name is not None:
