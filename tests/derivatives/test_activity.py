@@ -5,7 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import pytest
+from agreement import assert_agree
 from cases import CASES, COVERED
+from jax.custom_derivatives import SymbolicZero
 
 import pybridge as pb
 from pybridge.ir.deferred.activity import (
@@ -84,3 +86,33 @@ def has_inexact_result(case) -> bool:
     with case.context():
         program = pb.trace(case.f)(*case.inputs())
     return any(v.type.inexact for eq in program.equations if eq.op == case.op for v in eq.outputs)
+
+
+def test_behind_rules_with_zero_tangents(x64):
+    """What comes after a rule that has a tangent for one of its results alone: a rule that asks for it."""
+
+    @jax.custom_jvp
+    def both(x, y):
+        return jnp.sin(x), jnp.cos(y)
+
+    def rule(primals, tangents):
+        x, y = primals
+        dx, dy = (None if type(t) is SymbolicZero else t for t in tangents)
+        zeros = [SymbolicZero(jax.typeof(x).to_tangent_aval()) for _ in primals]
+        first = zeros[0] if dx is None else jnp.cos(x) * dx
+        return both(x, y), (first, zeros[1] if dy is None else -jnp.sin(y) * dy)
+
+    both.defjvp(rule, symbolic_zeros=True)
+
+    def f(x):
+        def trip(carry, _):
+            p, q = both(carry[1] + x, 2.0)
+            return (carry[1] + q, jnp.tanh(p)), None
+
+        (_, y), _ = jax.lax.scan(trip, (0.3, 0.2), None, length=3)
+        return both(y, 1.0)[0]
+
+    for execute in ("xla", "julia"):
+        g = pb.bridge(f, execute=execute)
+        assert_agree(jax.grad(g)(1.2), jax.grad(f)(1.2), execute)
+        assert_agree(jax.jvp(g, (1.2,), (1.0,)), jax.jvp(f, (1.2,), (1.0,)), execute)

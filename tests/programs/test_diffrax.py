@@ -99,9 +99,41 @@ def test_what_an_adjoint_refuses_is_refused_in_its_words(x64):
     for f in (loss, bridged):
         with pytest.raises(RuntimeError, match="Unexpected tangent"):
             jax.grad(f, argnums=2)(DECAY, START, END)
-    forward = solved(dfx.RecursiveCheckpointAdjoint())
+    forward = pb.bridge(solved(dfx.RecursiveCheckpointAdjoint()), package_rules=True)
     with pytest.raises(TypeError, match="custom_vjp"):
-        jax.jvp(lambda d: pb.bridge(forward)(d, START, END), (DECAY,), (np.ones(()),))
+        jax.jvp(lambda d: forward(d, START, END), (DECAY,), (np.ones(()),))
+
+
+SAVED = {
+    "the end": dfx.SaveAt(t1=True),
+    "given times": dfx.SaveAt(ts=np.linspace(0.0, 0.8, 5)),
+    "steps": dfx.SaveAt(steps=True),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_any_order_by_the_default_adjoint(name, x64):
+    """Whose rule is for reverse mode alone, held against DirectAdjoint by JAX."""
+
+    def loss(adjoint):
+        def f(decay):
+            solution = dfx.diffeqsolve(
+                dfx.ODETerm(field), dfx.Heun(), 0.0, 0.8, 0.1, START, args=decay, adjoint=adjoint,
+                saveat=SAVED[name], max_steps=32,
+                stepsize_controller=dfx.PIDController(rtol=1e-3, atol=1e-5),
+            )  # fmt: skip
+            return jnp.sum(jnp.where(jnp.isfinite(solution.ys), solution.ys, 0.0) ** 2)
+
+        return f
+
+    bridged, direct = pb.bridge(loss(dfx.RecursiveCheckpointAdjoint())), loss(dfx.DirectAdjoint())
+    for transform in (
+        jax.grad,
+        jax.jacfwd,
+        lambda f: jax.grad(jax.grad(f)),
+        lambda f: jax.jacfwd(jax.grad(f)),
+    ):
+        assert_agree(jax.jit(transform(bridged))(DECAY), jax.jit(transform(direct))(DECAY), "derivative")
 
 
 class Field(eqx.Module):

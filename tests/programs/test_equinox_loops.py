@@ -6,6 +6,7 @@ A loop writes into a buffer, some trips under a condition; the items of a batch 
 from __future__ import annotations
 
 import functools
+import itertools
 
 import equinox as eqx
 import equinox.internal as eqxi
@@ -81,13 +82,90 @@ def test_gradients_and_their_batches(kind, execute, x64):
     assert_agree(jax.grad(inside)(STARTS[1]), jax.grad(mean(f))(STARTS[1]), "gradient of a batch")
 
 
-@pytest.mark.parametrize("kind", ["lax", "bounded"])
-def test_forward_mode(kind, x64):
-    def of_batch(h):
-        return jax.vmap(lambda x, n: jax.jvp(lambda x: h(x, n), (x,), (jnp.ones_like(x),)))(STARTS, ENDS)
+def forwards(f, order=1):
+    """The derivative by the start, of that order, in forward mode, of all items of a batch."""
+    for _ in range(order):
+        f = functools.partial(lambda f, x, n: jax.jvp(lambda x: f(x, n), (x,), (jnp.ones_like(x),))[1], f)
+    return jax.jit(lambda: jax.vmap(f)(STARTS, ENDS))()
 
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_forward_mode(kind, x64):
+    """Which equinox's checkpointed loop has not; the others are the same function."""
     g, f = both(kind, "auto")
-    assert_agree(jax.jit(lambda: of_batch(g))(), of_batch(f), "batch of JVPs")
+    _, f = both("lax", "auto") if kind == "checkpointed" else (g, f)
+    assert_agree(forwards(g), forwards(f), "batch of JVPs")
+
+
+@pytest.mark.parametrize("execute", ["auto", "julia"])
+@pytest.mark.parametrize("buffers", [True, False])
+def test_any_order_through_checkpointed_loops(execute, buffers, x64):
+    """Twice backwards and then forwards, against forward mode of JAX's own loop."""
+    g, _ = both("checkpointed", execute, buffers=buffers)
+    _, f = both("lax", execute, buffers=buffers)
+    assert_agree(forwards(g, 2), forwards(f, 2), "forward mode, twice")
+    second = jax.vmap(jax.grad(jax.grad(g)))(STARTS, ENDS)
+    assert_agree(second, forwards(f, 2), "reverse mode, twice")
+    third = jax.vmap(lambda x, n: jax.jvp(lambda x: jax.grad(jax.grad(g))(x, n), (x,), (1.0,))[1])
+    assert_agree(third(STARTS, ENDS), forwards(f, 3), "the third derivative")
+
+
+def test_loops_in_loops(x64):
+    """A loop of both kinds in another, its number of trips known when it begins."""
+
+    def nested(x, n, outer, inner):
+        def trip(state):
+            i, y = state
+            turn = (lambda s: s[0] <= i), lambda s: (s[0] + 1, jnp.sin(s[1]) * x)
+            _, y = eqxi.while_loop(*turn, (jnp.int32(0), y), max_steps=MOST, kind=inner)
+            return i + 1, y + x
+
+        return eqxi.while_loop(lambda s: s[0] < n, trip, (jnp.int32(0), x), max_steps=6, kind=outer)[1]
+
+    for outer, inner in itertools.product(("checkpointed", "lax"), repeat=2):
+        g = pb.bridge(functools.partial(nested, outer=outer, inner=inner))
+        ours = [jax.grad(g)(STARTS[1], 5), jax.grad(jax.grad(g))(STARTS[1], 5)]
+        first = jax.jacfwd(functools.partial(nested, outer="lax", inner="lax"))
+        theirs = [first(STARTS[1], 5), jax.jacfwd(first)(STARTS[1], 5)]
+        assert_agree(ours, theirs, f"{inner} in {outer}")
+
+
+def test_the_package_s_rule_can_be_kept(x64):
+    f = functools.partial(written, "checkpointed")
+    kept = pb.bridge(f, package_rules=True)
+    assert "package_rules=True" in repr(kept)
+    assert_agree(jax.grad(kept)(STARTS[1], ENDS[1]), jax.grad(f)(STARTS[1], ENDS[1]), "gradient")
+    for execute, rules in (("auto", True), ("xla", False)):
+        with pytest.raises(TypeError, match="custom_vjp"):
+            forwards(pb.bridge(f, execute=execute, package_rules=rules))
+
+
+def checkpointed(size, most):
+    """The equation of a loop of so many numbers, by their names in a jaxpr."""
+
+    def f(x):
+        return eqxi.while_loop(
+            lambda y: jnp.sum(y) < 9, lambda y: y * x, x, max_steps=most, kind="checkpointed"
+        )
+
+    found = jax.make_jaxpr(f)(jax.ShapeDtypeStruct((size,), "float32")).jaxpr.eqns
+    return next(eqn for eqn in found if eqn.primitive.name == "custom_vjp_call")
+
+
+def test_which_loops_are_differentiated_as_they_are():
+    """Where checkpoints save memory that there may not be, they stay."""
+    assert packages.checkpointed_loop(checkpointed(3, 50)).most_trips == 50
+    assert packages.checkpointed_loop(checkpointed(3, 1 << 16)).most_trips == 1 << 16
+    assert packages.checkpointed_loop(checkpointed(1 << 12, 1 << 10)) is None
+
+    @jax.custom_vjp
+    def own(x):
+        return jax.lax.while_loop(lambda y: y < 9, lambda y: y * x, x)
+
+    own.defvjp(lambda x: (own(x), x), lambda x, ct: (2 * ct,))
+    (eqn,) = jax.make_jaxpr(own)(2.0).jaxpr.eqns
+    assert packages.checkpointed_loop(eqn) is None
+    assert jax.grad(pb.bridge(own))(2.0) == 2
 
 
 def test_a_loop_is_one_program():
