@@ -14,7 +14,6 @@ A loop with checkpoints is a `while` under a reverse rule, which says how that l
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from .jaxprs import ClosedJaxpr, bodies, defined_by, is_var
@@ -60,14 +59,6 @@ def _is_left_out(jaxpr: Any) -> bool:
     return any(_is_left_out(body) for eqn in calls for body in bodies(eqn))
 
 
-@dataclass(frozen=True)
-class Loop:
-    """function: the `while`, as a jaxpr. most_trips: how many it makes at most."""
-
-    function: ClosedJaxpr
-    most_trips: int
-
-
 _CHECKPOINTED = "checkpointed-no-vjp"
 """equinox's name for the loop under the rule of its loops with checkpoints."""
 
@@ -76,8 +67,8 @@ _LARGEST = 1 << 24
 record of each trip is a few times as much. Chosen."""
 
 
-def checkpointed_loop(eqn: Any) -> Loop | None:
-    """The loop that equinox's rule for loops with checkpoints is about.
+def checkpointed_loop(eqn: Any) -> ClosedJaxpr | None:
+    """The `while` that equinox's rule for loops with checkpoints is about.
 
     None if it is another equation, if no constant bounds the trips, or if memory may not hold them all, which
     is what checkpoints are for.
@@ -93,12 +84,12 @@ def checkpointed_loop(eqn: Any) -> Loop | None:
         return None
     trips = _most_trips(loop.params["cond_jaxpr"].jaxpr, loop.params["cond_nconsts"])
     carried = sum(math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in loop.outvars)
-    return Loop(call, trips) if trips is not None and trips * carried <= _LARGEST else None
+    return call if trips is not None and trips * carried <= _LARGEST else None
 
 
 def _most_trips(condition: Any, consts: int) -> int | None:
-    """The constant below which the loop's condition wants its counter: equinox begins it at 0, and carries it
-    in front of all else."""
+    """The constant below which the condition wants the counter, which equinox begins at 0 and carries before
+    all else."""
     made = {v: eqn for eqn in condition.eqns for v in eqn.outvars}
     atoms = list(condition.outvars)
     while atoms:

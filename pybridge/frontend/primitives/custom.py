@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -279,17 +278,8 @@ def _on_raw_keys(eqn):
 def _lower_custom_vjp(lowering, eqn, inputs):
     loop = None if lowering.package_rules else packages.checkpointed_loop(eqn)
     if loop is not None:
-        return lowering.inline_program(_bounded(lowering.body(loop.function), loop.most_trips), inputs)
+        return lowering.inline(loop, inputs)
     return _with_vjp_rule(lowering, eqn, inputs, custom_rules.custom_vjp(eqn))
-
-
-def _bounded(loop: Program, most_trips: int) -> Program:
-    """The Program of a loop alone, of which that bound is known; loops inside of it have their own."""
-    equations = (
-        replace(eq, attrs={**eq.attrs, "bound": most_trips}) if eq.op == "while" else eq
-        for eq in loop.equations
-    )
-    return replace(loop, equations=tuple(equations))
 
 
 def _with_vjp_rule(lowering, eqn, inputs, custom: custom_rules.CustomVjp):
