@@ -71,7 +71,7 @@ def checkpointed_loop(eqn: Any) -> ClosedJaxpr | None:
     """The `while` that equinox's rule for loops with checkpoints is about.
 
     None if it is another equation, if no constant bounds the trips, or if memory may not hold them all, which
-    is what checkpoints are for.
+    is what checkpoints are for, or sizes are not known.
     """
     if eqn.primitive.name != "custom_vjp_call":
         return None
@@ -83,8 +83,11 @@ def checkpointed_loop(eqn: Any) -> ClosedJaxpr | None:
     if not str(loop.source_info.name_stack).endswith(_CHECKPOINTED):
         return None
     trips = _most_trips(loop.params["cond_jaxpr"].jaxpr, loop.params["cond_nconsts"])
+    known = all(isinstance(d, int) for v in loop.outvars for d in v.aval.shape)
+    if trips is None or not known:
+        return None
     carried = sum(math.prod(v.aval.shape) * v.aval.dtype.itemsize for v in loop.outvars)
-    return call if trips is not None and trips * carried <= _LARGEST else None
+    return call if trips * carried <= _LARGEST else None
 
 
 def _most_trips(condition: Any, consts: int) -> int | None:

@@ -68,12 +68,13 @@ Base.hash(f::Form, h::UInt) = foldl((h, x) -> hash(x isa String ? x : objectid(x
 
 """
 The code of a stage; which of its form's variables come into it, and which of those that it sets are
-read after it."""
+read after it; whether it can be a function: these have a value in any case."""
 struct Stretch
     code::Vector{Any}
     form::Form
     inputs::Vector{Int}
     outputs::Vector{Int}
+    isfunction::Bool
 end
 
 "The stretches of code that end at `StageEnd`s, all of it in order."
@@ -86,9 +87,10 @@ function stretches(code, types)
         places(wanted) = findall(wanted, form.variables)
         inputs = places(v -> v in before)
         outputs = places(v -> v in part.set && last_[v] > k)
+        isfunction = all(p -> p in inputs || form.variables[p] in part.defined, outputs)
         # what is the same code, but passes on other variables, is another function
         push!(form.tokens, Tuple(inputs), Tuple(outputs))
-        push!(found, Stretch(part.code, form, inputs, outputs))
+        push!(found, Stretch(part.code, form, inputs, outputs, isfunction))
         union!(before, part.defined)
     end
     found
@@ -99,12 +101,6 @@ function split_stages(code)
         ex isa StageEnd ? push!(parts, Any[]) : push!(last(parts), ex)
     end
     parts
-end
-
-"Whether it can be a function: what is read after it has a value in any case."
-function isfunction(s::Stretch)
-    defined = Section(s.code).defined
-    all(k -> k in s.inputs || s.form.variables[k] in defined, s.outputs)
 end
 
 # LLVM takes its time for loops.
@@ -123,7 +119,7 @@ function share_functions(k::KernelCode)
     types = merge(k.generator.types, Dict{Symbol,DataType}(CONTEXT => Ptr{UInt8}))
     parts, alike = stretches(k.code, types), Dict{Form,Vector{Stretch}}()
     for s in parts
-        is_worth_sharing(s.code) && isfunction(s) &&
+        s.isfunction && is_worth_sharing(s.code) &&
             push!(get!(() -> Stretch[], alike, s.form), s)
     end
     calls = IdDict{Stretch,Expr}()
