@@ -95,8 +95,8 @@ def partitioned(
 ) -> Partition:
     """A function of the constants and arguments of a jaxpr.
 
-    run: (Program, arrays of its input types) -> results. run_short: the same, of short Programs in loops that
-        JAX binds.
+    run: (Program, arrays of its input types) -> results. run_short: the same, of short Programs among others
+        and in loops that JAX binds.
     lowered: (jaxpr without constants, name) -> Program.
     report: takes for each equation that JAX binds a line with the reason.
     called_in_a_loop: the function is to be called in a loop that JAX binds.
@@ -124,6 +124,7 @@ class _Splitting:
 
     rules: users' derivative rules count, too, for what JAX is to bind.
     tries: each equation alone is lowered first, and JAX binds those that are refused.
+    in_jaxs_equation: it is about a body of an equation that JAX binds.
     lines: for each equation that JAX binds the reason. count: of the segments, which are named by it.
     """
 
@@ -135,6 +136,7 @@ class _Splitting:
     called_in_a_loop: bool
     tries: bool = False
     in_a_loop: bool = False
+    in_jaxs_equation: bool = False
     lines: list[str] = field(default_factory=list)
     count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -154,7 +156,7 @@ class _Splitting:
     def whole(self, jaxpr) -> Partition:
         program, axes = self.lowered(jaxpr, self.name), _axes(jaxpr.invars)
         segment = Segment(
-            self._engine_for(program), program, tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes
+            self._engine_for(program, alone=True), program, tuple(jaxpr.invars), _fresh(jaxpr.outvars), axes
         )
         return Partition(segment.reads, {}, (segment,), segment.writes)
 
@@ -178,7 +180,8 @@ class _Splitting:
                 steps.append(self._bound(*group.nodes))
             else:
                 needed = {v for v, reader in last.items() if reader > i}
-                steps.append(self._segment(jaxpr, group.nodes, group.axes, needed))
+                alone = len(groups) == 1 and not self.in_jaxs_equation
+                steps.append(self._segment(jaxpr, group.nodes, group.axes, needed, alone))
         return Partition(tuple(inputs), values, tuple(steps), tuple(outputs))
 
     def _node(self, eqn, used: set[Var], like) -> Node:
@@ -199,22 +202,26 @@ class _Splitting:
             return reason
         return refusal(self.lowered, jaxprs.jaxpr_of([eqn], reads, eqn.outvars, like))
 
-    def _segment(self, jaxpr, nodes: Sequence[Node], axes: frozenset, needed: set[Var]) -> Segment:
-        """A group of equations of the jaxpr. needed: what later segments and JAX's equations read."""
+    def _segment(
+        self, jaxpr, nodes: Sequence[Node], axes: frozenset, needed: set[Var], alone: bool
+    ) -> Segment:
+        """A group of equations of the jaxpr.
+
+        needed: what later segments and JAX's equations read. alone: it is all of the function.
+        """
         eqns = [node.eqn for node in nodes]
         made = {v for node in nodes for v in node.writes}
         reads = tuple(dict.fromkeys(v for node in nodes for v in node.reads if v not in made))
         writes = tuple(v for node in nodes for v in node.writes if v in needed)
         name = f"{self.name}_{next(self.count)}"
         program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), name)
-        return Segment(self._run(program), program, reads, writes, axes)
+        run = self._engine_for(program, alone) if program.equations else _emitted
+        return Segment(run, program, reads, writes, axes)
 
-    def _run(self, program: Program) -> Run:
-        return self._engine_for(program) if program.equations else _emitted
-
-    def _engine_for(self, program: Program) -> Run:
-        repeats = self.in_a_loop or self.called_in_a_loop
-        return self.run_short if repeats and is_short(program) else self.run
+    def _engine_for(self, program: Program, alone: bool) -> Run:
+        """A call of a kernel counts in a loop, and where it is there for a part of the work."""
+        in_a_loop = self.in_a_loop or self.called_in_a_loop
+        return self.run_short if (in_a_loop or not alone) and is_short(program) else self.run
 
     def _bound(self, node: Node) -> Bound:
         primitive = node.eqn.primitive
@@ -225,7 +232,8 @@ class _Splitting:
         eqn = checkpoints.by_marks(node.eqn)
         policy = node.eqn.params["policy"] if eqn is not node.eqn else None
 
-        inner = replace(self, in_a_loop=self.in_a_loop or eqn.primitive.name in equation_parameters.LOOPS)
+        in_a_loop = self.in_a_loop or eqn.primitive.name in equation_parameters.LOOPS
+        inner = replace(self, in_a_loop=in_a_loop, in_jaxs_equation=True)
 
         def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
             inside = inner.partition(jaxpr, consts, policy)
