@@ -80,7 +80,7 @@ def _abstract_eval(*avals, program, sizes, **how):
     return [devices.result_aval(dims.shape(t), DTYPES[t.dtype], avals) for t in program.output_types]
 
 
-_CHOSEN = 'execute="xla", or a short Program in a loop that XLA compiles'
+_CHOSEN = 'execute="xla", or a short Program in a loop or among others'
 
 _as_xla = mlir.lower_fun(lambda *args, program, **how: to_jax(program, **how)(*args), multiple_results=True)
 
