@@ -71,7 +71,7 @@ def bridge(
     package_rules: loops of packages keep the packages' own rules for reverse mode. Otherwise, where kernels
         are native, engine "transpose" differentiates equinox's loops with checkpoints, by which diffrax's
         default adjoint solves, as the loops that they are: forwards too, and to any order. A loop that
-        carries more than 16 MiB in all its trips together keeps its rule in any case.
+        would carry more than 256 MiB in as many trips as it may make keeps its rule in any case.
     explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
 
     The first call in a process warns (RuntimeWarning) of a JAX that is known to compute wrong numbers.

@@ -157,7 +157,7 @@ def test_which_loops_are_differentiated_as_they_are():
     for most in (1, 50, 1 << 16):
         (loop,) = packages.checkpointed_loop(checkpointed(3, most)).jaxpr.eqns
         assert loop.primitive.name == "while"
-    assert packages.checkpointed_loop(checkpointed(1 << 12, 1 << 10)) is None
+    assert packages.checkpointed_loop(checkpointed(1 << 14, 1 << 13)) is None
 
     @jax.custom_vjp
     def own(x):

@@ -62,9 +62,9 @@ def _is_left_out(jaxpr: Any) -> bool:
 _CHECKPOINTED = "checkpointed-no-vjp"
 """equinox's name for the loop under the rule of its loops with checkpoints."""
 
-_LARGEST = 1 << 24
-"""Bytes that a loop may carry in all of its trips together, to be differentiated as the loop that it is: a
-record of each trip is a few times as much. Chosen."""
+_LARGEST = 1 << 28
+"""Bytes that a loop may carry in as many trips as it may make, to be differentiated as the loop that it is: a
+record of each trip that it does make is some times as much. Chosen."""
 
 
 def checkpointed_loop(eqn: Any) -> ClosedJaxpr | None:
