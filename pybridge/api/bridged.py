@@ -147,7 +147,15 @@ class Bridged:
         )
         name = program_name(self._f)
         run = self._run, self._run_short
-        flat = partitioned(closed.jaxpr, name, *run, lower, self._report, called_in_a_loop=in_a_loop)
+        flat = partitioned(
+            closed.jaxpr,
+            name,
+            *run,
+            lower,
+            self._report,
+            called_in_a_loop=in_a_loop,
+            package_rules=self._keeps_package_rules,
+        )
         return _Traced(flat, list(closed.consts), out_tree)
 
     @property

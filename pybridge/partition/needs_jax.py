@@ -32,12 +32,14 @@ class Where:
     """Where an equation stands.
 
     rules: the derivative rules that the user gave it count, too, which are traced for that.
+    package_rules: loops of packages remain what these make of them, as for `bridge`.
     in_jaxs_loop: in a loop that JAX binds.
     in_loop: in a loop that would be in a Program as a whole.
     order: how many rules it is nested in, as in `Lowering`.
     """
 
     rules: bool
+    package_rules: bool
     in_jaxs_loop: bool = False
     in_loop: bool = False
     order: int = 0
@@ -72,7 +74,7 @@ def _own_reason(eqn, where: Where) -> str | None:
         return "is between devices"
     if is_of_others(eqn.primitive) and not (where.defines_packages and packages.has_definition(eqn)):
         return "is a package's, with rules of its own"
-    if packages.ends_early(eqn):
+    if where.package_rules and packages.ends_early(eqn):
         return "ends early for a batch as a whole"
     if effects.is_bound_by_jax(eqn):
         return "calls Python"

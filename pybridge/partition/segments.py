@@ -92,6 +92,7 @@ def partitioned(
     lowered: Callable[[Any, str], Program],
     report: Callable[[str], None] = lambda _: None,
     called_in_a_loop: bool = False,
+    package_rules: bool = True,
 ) -> Partition:
     """A function of the constants and arguments of a jaxpr.
 
@@ -100,11 +101,12 @@ def partitioned(
     lowered: (jaxpr without constants, name) -> Program.
     report: takes for each equation that JAX binds a line with the reason.
     called_in_a_loop: the function is to be called in a loop that JAX binds.
+    package_rules: as for `bridge`.
     """
     jaxpr = jaxprs.opened(jaxpr)
     # Users' derivative rules, too, speak where axes have names. Elsewhere they wait to be traced.
     rules = devices.in_named_axes()
-    splitting = _Splitting(name, run, run_short, lowered, rules, called_in_a_loop)
+    splitting = _Splitting(name, run, run_short, lowered, rules, called_in_a_loop, package_rules)
     try:
         if splitting.is_one_program(jaxpr):
             return splitting.whole(jaxpr)
@@ -120,7 +122,7 @@ def partitioned(
 
 @dataclass(frozen=True)
 class _Splitting:
-    """name, run, run_short, lowered, called_in_a_loop: as for `partitioned`.
+    """name, run, run_short, lowered, called_in_a_loop, package_rules: as for `partitioned`.
 
     rules: users' derivative rules count, too, for what JAX is to bind.
     tries: each equation alone is lowered first, and JAX binds those that are refused.
@@ -134,6 +136,7 @@ class _Splitting:
     lowered: Callable[[Any, str], Program]
     rules: bool
     called_in_a_loop: bool
+    package_rules: bool
     tries: bool = False
     in_a_loop: bool = False
     in_jaxs_equation: bool = False
@@ -142,7 +145,7 @@ class _Splitting:
 
     @property
     def _where(self) -> Where:
-        return Where(self.rules, self.in_a_loop)
+        return Where(self.rules, self.package_rules, self.in_a_loop)
 
     def is_one_program(self, jaxpr) -> bool:
         """Whether nothing is known against it."""

@@ -170,14 +170,15 @@ def test_which_loops_are_differentiated_as_they_are():
 
 
 def test_a_loop_is_one_program():
-    """Of a bounded loop trips are left out, for a batch as a whole: that is XLA's."""
+    """With the package's rules trips of a bounded loop are left out for a batch as a whole: that is XLA's."""
 
-    found = {
-        kind: primitives_in(jax.make_jaxpr(both(kind, "auto")[0])(STARTS[1], ENDS[1]).jaxpr) for kind in KINDS
-    }
-    for kind in ("lax", "checkpointed"):
-        assert "julia_call" in found[kind] and "unvmap_any" not in found[kind]
-    assert {"scan", "unvmap_any"} <= found["bounded"]
+    def found(kind, **options):
+        f = pb.bridge(functools.partial(written, kind), **options)
+        return primitives_in(jax.make_jaxpr(f)(STARTS[1], ENDS[1]).jaxpr)
+
+    for kind in KINDS:
+        assert "julia_call" in found(kind) and found(kind).isdisjoint({"unvmap_any", "scan", "while"})
+    assert {"scan", "unvmap_any"} <= found("bounded", package_rules=True)
 
 
 @pytest.mark.parametrize("execute", ["auto", "xla"])

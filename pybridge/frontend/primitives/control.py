@@ -10,8 +10,9 @@ import jax
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
+from ...ir import early_ends
 from ...ir.program import Program
-from ...ir.types import TensorType, Var
+from ...ir.types import Literal, TensorType, Var
 from ..adapter import checkpoints, devices, equation_parameters
 from ..dimensions import is_symbolic
 from .spec import Spec
@@ -122,17 +123,63 @@ def _branch_of_platform(lowering, eqn, cond):
 
 def _lower_scan(lowering, eqn, inputs):
     scan = equation_parameters.scan(eqn)
+    length, body = lowering.dim(scan.length), lowering.body(scan.body)
+    alone = len(inputs) == scan.consts + scan.carry and len(eqn.outvars) == scan.carry
+    if alone and isinstance(length, int) and not lowering.package_rules:
+        trip = early_ends.trip(body, scan.consts)
+        if trip is not None:
+            return _lower_ending_scan(lowering, inputs, scan.consts, length, trip)
     return lowering.emit(
         "scan",
         inputs,
         eqn,
-        length=lowering.dim(scan.length),
+        length=length,
         reverse=scan.reverse,
         consts=scan.consts,
         carry=scan.carry,
         unroll=scan.unroll,
-        body=lowering.body(scan.body),
+        body=body,
     )
+
+
+_COUNTER = TensorType("i32")
+
+
+def _lower_ending_scan(lowering, inputs, consts: int, length: int, trip: early_ends.Trip):
+    """The scan as a `while` loop, which carries the number of its trips in front."""
+    constants, carried = inputs[:consts], inputs[consts:]
+    types = [*(a.type for a in constants), _COUNTER, *(a.type for a in carried)]
+
+    def operands(args):
+        rest = [*args[:consts], *args[consts + 1 :]]
+        return [rest[k] for k in trip.operands]
+
+    def goes_on(inner, args):
+        (positive,) = inner.inline_program(trip.condition, operands(args))
+        flags = [_SCALAR_BOOL]
+        (does,) = inner.append("gt", [positive, Literal(0, positive.type.dtype)], flags)
+        (left,) = inner.append("lt", [args[consts], Literal(length, "i32")], flags)
+        return inner.append("and", [does, left], flags)
+
+    def step(inner, args):
+        taken = [operands(args)[k] for k in trip.taken]
+        (count,) = inner.append("add", [args[consts], Literal(1, "i32")], [_COUNTER])
+        if trip.checkpoint is None:
+            return [count, *inner.inline_program(trip.step, taken)]
+        attrs = {**trip.checkpoint.attrs, "body": trip.step}
+        return [count, *inner.append("remat", taken, [a.type for a in carried], **attrs)]
+
+    _, *results = lowering.append(
+        "while",
+        [*constants, *constants, Literal(0, "i32"), *carried],
+        types[consts:],
+        cond_consts=consts,
+        body_consts=consts,
+        bound=length,
+        cond=lowering.subprogram(types, goes_on),
+        body=lowering.subprogram(types, step),
+    )
+    return results
 
 
 def _lower_while(lowering, eqn, inputs):
