@@ -99,25 +99,26 @@ def test_a_program_has_a_loop_that_ends(name):
 def other(kind, x):
     """What is no such scan."""
 
+    def grown(c):
+        return c[0] + 1, c[1] * x, c[2]
+
+    def same(c):
+        return c
+
     def trip(carry, element):
         k, a, b = carry
         if kind == "exchanging":
-            carry = jax.lax.cond(
-                k < 3, lambda c: (c[0] + 1, c[1] * x, c[2]), lambda c: (c[0], c[2], c[1]), carry
-            )
+            carry = jax.lax.cond(k < 3, grown, lambda c: (c[0], c[2], c[1]), carry)
         elif kind == "working":
-            carry = jax.lax.cond(
-                k < 3, lambda c: (c[0] + 1, c[1] * x, c[2]), lambda c: (c[0], -c[1], c[2]), carry
-            )
+            carry = jax.lax.cond(k < 3, grown, lambda c: (c[0], -c[1], c[2]), carry)
         elif kind == "one of three":
-            branches = [lambda c: c, lambda c: (c[0] + 1, c[1] * x, c[2]), lambda c: (c[0] + 2, c[2], c[1])]
-            carry = jax.lax.switch(k % 3, branches, carry)
+            carry = jax.lax.switch(k % 3, [same, grown, lambda c: (c[0] + 2, c[2], c[1])], carry)
         elif kind == "with more around":
-            carry = jax.lax.cond(k < 3, lambda c: (c[0] + 1, c[1] * x, c[2]), lambda c: c, (k, a + 1, b))
+            carry = jax.lax.cond(k < 3, grown, same, (k, a + 1, b))
         elif kind == "the other way":
-            carry = jax.lax.cond(k < 3, lambda c: c, lambda c: (c[0] + 1, c[1] * x, c[2]), (k + 1, a, b))
+            carry = jax.lax.cond(k < 3, same, grown, (k + 1, a, b))
         else:
-            carry = jax.lax.cond(k < 3, lambda c: (c[0] + 1, c[1] * x, c[2]), lambda c: c, carry)
+            carry = jax.lax.cond(k < 3, grown, same, carry)
         return carry, a if kind == "with results" else None
 
     xs = jnp.arange(6.0) if kind == "with elements" else None

@@ -145,7 +145,7 @@ function shared_definition!(calls, name, same, g::Generator, types)
     arguments = [:($v::$(types[v])) for v in variables(s, s.inputs)]
     free = [:($(number_argument(k))::$(typeof(x))) for (k, x) in enumerate(first(given))]
     :(@noinline function $name($(arguments...), $(free...))
-        $(with_numbers(s.code, copy(numbers))...)
+        $(with_numbers(s.code, numbers)...)
         $(returned(variables(s, s.outputs)))
     end)
 end
