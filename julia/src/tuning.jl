@@ -145,6 +145,8 @@ const SHORTEST_BY_RECIPROCAL = 16
 Steps of an argument up to which it is computed twice, to see whether the fast form of a function
 serves. Chosen, not measured."""
 const LONGEST_CHECK = 12
+"Functions with a fast form up to which a row has their other form as vectors, too. Chosen."
+const MOST_FAR_FUNCTIONS = 2
 
 # ---- small nests as vectors (codegen/nest/vectors/)
 

@@ -84,7 +84,9 @@ end
 @inline exp(z::Complex) = exp_of(z, sin(imag(z)), cos(imag(z)))
 @inline exp_near(z::Complex) = exp_of(z, sin_near(imag(z)), cos_near(imag(z)))
 @inline exp_of(z, s, c) = (e = exp(real(z)); complex(times(e, c), times(s, e)))
+@inline exp_called(z::Complex) = exp_of(z, sin_called(imag(z)), cos_called(imag(z)))
 near(::typeof(exp), ::Type{Complex{T}}) where {T<:Binary} = exp_near, near_limit(T)
+called(::typeof(exp)) = exp_called
 
 @inline exp2(z::Complex{T}) where {T} =
     (e = exp2(real(z)); y = imag(z) * ln2(T)[1]; complex(times(e, cos(y)), times(sin(y), e)))

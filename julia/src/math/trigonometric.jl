@@ -62,3 +62,16 @@ near(f, ::Type) = nothing
 near(::typeof(sin), ::Type{T}) where {T<:Binary} = sin_near, near_limit(T)
 near(::typeof(cos), ::Type{T}) where {T<:Binary} = cos_near, near_limit(T)
 near(::typeof(tan), ::Type{T}) where {T<:Binary} = tan_near, near_limit(T)
+
+@noinline sin_called(x::Binary) = sin(x)
+@noinline cos_called(x::Binary) = cos(x)
+@noinline tan_called(x::Binary) = tan(x)
+
+"""
+    called(f) -> function
+
+`f`, which has a near form, as a function whose code is not where it is called: it is several times
+as long as the near form's."""
+called(::typeof(sin)) = sin_called
+called(::typeof(cos)) = cos_called
+called(::typeof(tan)) = tan_called

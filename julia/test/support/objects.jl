@@ -67,3 +67,21 @@ pointer_for(::Val{:host}, name, library) =
     @cfunction(JaxprAD.parallel_for, Cvoid,
         (Ptr{Cvoid}, Int, Ptr{Cvoid}, Ptr{Cvoid}, Int)) : C_NULL
 pointer_for(::Val{:descriptor}, name, library) = C_NULL
+
+"""
+Programs with more sines and their like in a row than are vectors for arguments of any extent; of
+two dtypes, too, for which these functions have one name. With the types of the arguments."""
+const FAR_FUNCTIONS = (
+    ("f64", "(%0: f64[37], %1: f64[37]) { %2: f64[37] = sin %0 %3: f64[37] = cos %1
+      %4: f64[37] = tan %0 %5: f64[37] = mul %2 %3 %6: f64[37] = add %4 %5 return %6 }",
+        (Float64, Float64)),
+    ("f32", "(%0: f32[37], %1: f32[37]) { %2: f32[37] = sin %0 %3: f32[37] = cos %1
+      %4: f32[37] = sin %1 %5: f32[37] = mul %2 %3 %6: f32[37] = add %4 %5 return %6 }",
+        (Float32, Float32)),
+    ("f32 and f64", "(%0: f32[37], %1: f64[37]) { %2: f32[37] = sin %0 %3: f64[37] = sin %1
+      %4: f32[37] = cos %0 %5: f64[37] = convert_element_type %2 {dtype=f64}
+      %6: f64[37] = mul %5 %3 return %4 %6 }", (Float32, Float64)),
+    ("c64", "(%0: c64[37], %1: c64[37]) { %2: c64[37] = exp %0 %3: c64[37] = exp %1
+      %4: c64[37] = sub %2 %3 %5: c64[37] = exp %4 return %2 %3 %5 }",
+        (ComplexF32, ComplexF32)),
+)

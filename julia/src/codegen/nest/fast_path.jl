@@ -53,6 +53,17 @@ function with_branches(part::RowPart)
 end
 hasfast_form((_, step, T)) = step isa Apply && fast_form(step.f, T) !== nothing
 
+"""
+The part for arguments of any extent. LLVM makes vectors of it where few functions have a fast form;
+the code of many would be long and the compiler slow, for what rarely runs: these are called."""
+function for_all_arguments(part::RowPart)
+    count(hasfast_form, part.steps) <= MOST_FAR_FUNCTIONS && return part
+    chosen((v, step, T)) =
+        hasfast_form((v, step, T)) ? (v, Apply(NumberMath.called(step.f), step.operands), T) :
+        (v, step, T)
+    RowPart(part.inner, map(chosen, part.steps), part.stores, part.reduces)
+end
+
 function steps_behind(steps, made, operand)
     needed = Set{Int}()
     visit(x) = begin
@@ -87,7 +98,7 @@ function write_versions!(f, g::Generator, part::RowPart, checks, variables, from
     assumed = RowPart(part.inner,
         [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps],
         part.stores, part.reduces)
-    fast, slow = block(() -> f(assumed), g), block(() -> f(part), g)
+    fast, slow = block(() -> f(assumed), g), block(() -> f(for_all_arguments(part)), g)
     emit_code!(g, Expr(:if, :($exceeded === $(Int32(0))), fast, slow))
 end
 @inline exceeds(x, limit) = ifelse(NumberMath.extent(x) <= limit, Int32(0), Int32(1))

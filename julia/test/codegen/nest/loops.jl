@@ -194,3 +194,20 @@ end
     @test order(along(50, 1)) == [30, 50]
     @test order(along(1, 30)) == [50, 30]
 end
+
+@testset "functions for arguments of any extent, that are called: $name" for (name, text, Ts) in
+                                                                            FAR_FUNCTIONS
+    @test occursin("_called", string(JaxprAD.kernel_code(program(text))[1]))
+    x, y = (randn(r, T, 37) for T in Ts)
+    @test native_agrees(text, x, y)
+    for k in (1, 36, 37), huge in (3.0f5, 2.0f12)
+        far = copy(x)
+        far[k] = eltype(x) <: Complex ? huge * im : eltype(x)(huge)^3
+        @test native_agrees(text, far, y)
+    end
+end
+
+@testset "few are vectors for arguments of any extent, too" begin
+    p = program("(%0: f64[40]) { %1: f64[40] = sin %0 %2: f64[40] = cos %1 return %1 %2 }")
+    @test !occursin("_called", string(JaxprAD.kernel_code(p)[1]))
+end

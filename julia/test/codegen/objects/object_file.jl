@@ -47,6 +47,12 @@ else
         @test same_in_file("(%0: f64[30]) { $sums return %2 %3 %4 }", 9randn(r, 30))
     end
 
+    @testset "functions for arguments of any extent, that are called: $name" for (name, text, Ts) in
+                                                                                FAR_FUNCTIONS
+        @test same_in_file(text, (randn(r, T, 37) for T in Ts)...)
+        @test same_in_file(text, (fill(T(3.0f6), 37) for T in Ts)...)
+    end
+
     @testset "a loop that keeps what its trips leave" begin
         @test same_in_file(SPIRAL_GRADIENT, 0.3, 700)
     end
