@@ -92,7 +92,7 @@ class _Bridging:
             if module.__name__ not in self.bridged:
                 self.bridged.add(module.__name__)
                 bridged.substitute(module, self.execute, lambda what: self.calls.update([what]))
-            reason = apart.reason(item.path.stem, item.name)
+            reason = apart.reason(item.path.stem, item.name, self.execute)
             if reason is not None:
                 item.add_marker(pytest.mark.skip(reason=reason))
 
