@@ -126,16 +126,20 @@ def _with_smaller_bodies(program: Program) -> Iterator[Program]:
         for name, value in eq.attrs.items():
             bodies = value if isinstance(value, tuple) else (value,)
             for i, body in enumerate(bodies):
-                for smaller in _smaller(body) if isinstance(body, Program) else ():
+                counts = eq.op == "while" and name == "body"
+                for smaller in _smaller(body, counts) if isinstance(body, Program) else ():
                     changed = (*bodies[:i], smaller, *bodies[i + 1 :])
                     attrs = {**eq.attrs, name: changed if isinstance(value, tuple) else smaller}
                     before, after = program.equations[:k], program.equations[k + 1 :]
                     yield replace(program, equations=(*before, replace(eq, attrs=attrs), *after))
 
 
-def _smaller(body: Program) -> Iterator[Program]:
+def _smaller(body: Program, counts: bool) -> Iterator[Program]:
+    """counts: it is a loop's, whose first result is the counter; without that the loop might not end."""
+    kept = _closed(body.equations, body.outputs[:1])[1] if counts else []
     for k in reversed(range(len(body.equations))):
-        yield pruned(_substituted(body, k))
+        if body.equations[k] not in kept and not _is_zeros(body.equations[k]):
+            yield pruned(_substituted(body, k))
     yield from _with_smaller_bodies(body)
 
 
@@ -149,8 +153,7 @@ def _substituted(body: Program, k: int) -> Program:
         if same:
             names[v] = same[-1]
         else:
-            zero = Literal(0, v.type.dtype)
-            zeros.append(Equation("broadcast_in_dim", (zero,), (v,), {"shape": v.type.shape, "dims": ()}))
+            zeros.append(_zeros(v))
 
     def use(atom: Atom) -> Atom:
         return names.get(atom, atom) if isinstance(atom, Var) else atom
@@ -158,6 +161,15 @@ def _substituted(body: Program, k: int) -> Program:
     after = [replace(eq, inputs=tuple(map(use, eq.inputs))) for eq in body.equations[k + 1 :]]
     equations = (*body.equations[:k], *zeros, *after)
     return replace(body, equations=equations, outputs=tuple(map(use, body.outputs)))
+
+
+def _zeros(v: Var) -> Equation:
+    zero = Literal(0, v.type.dtype)
+    return Equation("broadcast_in_dim", (zero,), (v,), {"shape": v.type.shape, "dims": ()})
+
+
+def _is_zeros(eq: Equation) -> bool:
+    return eq == _zeros(eq.outputs[0])
 
 
 # Numbers

@@ -23,6 +23,7 @@ from pybridge.fuzz.judging import judge
 from pybridge.fuzz.making import MAKERS, at_random, control, programs, sample
 from pybridge.fuzz.making.growing import Growth, Unfit
 from pybridge.fuzz.reference import Expected, expected
+from pybridge.fuzz.shrinking import shrunk
 from pybridge.fuzz.stages import Outcome
 from pybridge.ir.numerals import DTYPES, dtype_name, is_inexact
 from pybridge.ir.parser import parse
@@ -214,6 +215,33 @@ def test_counters_of_loops_wrap_around_at_times():
             c = control._counter(Growth(random.Random(seed), 0, programs._one))
             found.append(c.start + c.trips * c.step > np.iinfo(DTYPES[c.type_.dtype]).max)
     assert any(found) and not all(found)
+
+
+def test_loops_that_are_made_smaller_still_end():
+    text = """pybridge 1
+program counted(%0: f32[7]) {
+  %1: i8[], %2: f32[7] = while 3:i8 %0 {cond_consts=0, body_consts=0, bound=none,
+   cond=(%0: i8[], %1: f32[7]) {
+    %2: bool[] = lt %0 90:i8
+    return %2
+  }, body=(%0: i8[], %1: f32[7]) {
+    %2: f32[7] = sin %1
+    %3: f32[7] = mul %2 2.0:f32
+    %4: i8[] = add %0 50:i8
+    return %4 %3
+  }}
+  return %2
+}
+"""
+    asked = []
+
+    def fails(candidate):
+        (loop,) = candidate.program.equations
+        asked.append([e.op for e in loop.attrs["body"].equations])
+        return len(asked[-1]) < 3
+
+    shrunk(at_random(parse(text), 0), fails)
+    assert ["add"] in asked and all("add" in ops for ops in asked) and len(asked) < 20
 
 
 def test_some_rules_are_not_linear_in_their_cotangent():

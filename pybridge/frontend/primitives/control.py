@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
@@ -75,8 +76,15 @@ def _while(*operands, cond_consts, body_consts, bound, cond, body):
     # `bound` is a promise about the number of trips, of use to reverse mode alone.
     of_cond = operands[:cond_consts]
     of_body = operands[cond_consts : cond_consts + body_consts]
-    init = operands[cond_consts + body_consts :]
+    init = tuple(map(_of_unknown_value, operands[cond_consts + body_consts :]))
     return lax.while_loop(lambda c: cond(*of_cond, *c)[0], lambda c: body(*of_body, *c), init)
+
+
+def _of_unknown_value(x):
+    """Where a narrow counter starts. Of one that starts at a constant XLA computes the last value from the
+    trips that it would take without wrapping around."""
+    narrow = jnp.issubdtype(x.dtype, jnp.integer) and x.dtype.itemsize <= 2
+    return lax.optimization_barrier(x) if narrow and not x.ndim else x
 
 
 # Lowering
