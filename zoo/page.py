@@ -53,11 +53,13 @@ def _works(problem: Problem, result: Result) -> str:
     wrong = result.complaints(problem.absent)
     if wrong:
         return "**no**: " + "; ".join(wrong).replace("|", "\\|")
-    notes = [f"no {'HVP' if name == 'hvp' else name}: {why}" for name, why in problem.absent.items()]
+    notes = [f"no {'HVP' if name == 'hvp' else name} by JAX: {why}" for name, why in problem.absent.items()]
     return "; ".join(["yes", *dict.fromkeys(notes)])
 
 
 def _speed(got: Derivative | None, absent: str | None) -> str:
+    if absent and got is not None and got.agrees and got.seconds:
+        return f"here alone ({_seconds(got.seconds)})"
     if absent or got is None or got.times_as_fast is None:
         return "-"
     return f"{got.times_as_fast:.3g} ({_seconds(got.seconds)})"

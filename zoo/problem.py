@@ -16,6 +16,8 @@ class Problem:
     title: what it computes, in a line.
     package: the distribution's name; the module's, unless said.
     no_gradient, no_hvp: why the package has no such derivative, which JAX by itself must confirm.
+    hvp_of: the function of the module that makes the same loss by a rule of which JAX has the HVP, where this
+        one's rule has none: ours is held against that.
     tolerance: of each leaf, relative to its largest element.
     """
 
@@ -25,6 +27,7 @@ class Problem:
     package: str = ""
     no_gradient: str = ""
     no_hvp: str = ""
+    hvp_of: str = ""
     x64: bool = True
     tolerance: float = 1e-8
 
@@ -44,4 +47,11 @@ class Problem:
 
     def make(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Imports the package. Raises whatever that raises."""
-        return getattr(importlib.import_module(f"zoo.problems.{self.module}"), self.function)()
+        return self._made(self.function)
+
+    def make_other(self) -> Callable[..., Any]:
+        """The loss of `hvp_of`, with the same arguments."""
+        return self._made(self.hvp_of)[0]
+
+    def _made(self, function: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return getattr(importlib.import_module(f"zoo.problems.{self.module}"), function)()

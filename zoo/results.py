@@ -10,7 +10,8 @@ from typing import Any
 class Derivative:
     """A value, a gradient or an HVP, of the bridged loss and of the loss by itself.
 
-    failure, jax_failure: what was raised. error: relative, against JAX.
+    failure, jax_failure: what was raised. error: relative, against JAX; where JAX refuses, against JAX on
+    the same loss by another rule.
     first: seconds of the first call, with tracing and compilation. seconds: the least of later calls.
     """
 
@@ -52,6 +53,8 @@ class Result:
         for name, got in self.derivatives.items():
             if name in absent and not got.jax_failure:
                 found.append(f"{name}: JAX has it, though the table says not")
+            elif name in absent and (got.failure or (got.error is not None and not got.agrees)):
+                found.append(f"{name}, which JAX lacks: {got.failure or f'off by {got.error:.0e}'}")
             elif name not in absent and (got.failure or got.jax_failure or not got.agrees):
                 found.append(f"{name}: {_complaint(got)}")
         return tuple(dict.fromkeys(found))

@@ -11,10 +11,18 @@ _LANCZOS = "the adjoint of its Lanczos iteration is a reverse rule alone"
 
 PROBLEMS: tuple[Problem, ...] = (
     Problem(
-        "diffrax", "recursive_checkpoint", "Lotka-Volterra, RecursiveCheckpointAdjoint", no_hvp=_CHECKPOINTS
+        "diffrax",
+        "recursive_checkpoint",
+        "Lotka-Volterra, RecursiveCheckpointAdjoint",
+        no_hvp=_CHECKPOINTS,
+        hvp_of="direct",
     ),
     Problem(
-        "diffrax", "ensemble", "Lotka-Volterra, four starts, RecursiveCheckpointAdjoint", no_hvp=_CHECKPOINTS
+        "diffrax",
+        "ensemble",
+        "Lotka-Volterra, four starts, RecursiveCheckpointAdjoint",
+        no_hvp=_CHECKPOINTS,
+        hvp_of="direct_ensemble",
     ),
     Problem("diffrax", "direct", "Lotka-Volterra, DirectAdjoint"),
     Problem("diffrax", "backsolve", "Lotka-Volterra, BacksolveAdjoint", no_hvp=_BACKSOLVE),
@@ -33,6 +41,7 @@ PROBLEMS: tuple[Problem, ...] = (
         "neural ODE of an equinox MLP, vmapped",
         x64=False,
         no_hvp=_CHECKPOINTS,
+        hvp_of="direct_neural",
         tolerance=1e-4,
     ),
     Problem("optimistix", "boundary_value", "boundary value problem by Newton"),

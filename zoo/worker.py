@@ -72,6 +72,13 @@ def run(problem: Problem, save: Callable[[Result], None], *, timed: bool = True)
             for known in _measured(f, ours[name], args, problem.tolerance, absent, timed):
                 result = result.with_derivative(name, known)
                 save(result)
+        refused = result.derivatives["hvp"].jax_failure
+        if problem.hvp_of and refused:
+            other = dict(derivatives(problem.make_other(), args))["hvp"]
+            for known in _measured(other, ours["hvp"], args, problem.tolerance, False, timed):
+                alone = replace(known, jax_failure=refused, jax_first=None, jax_seconds=None)
+                result = result.with_derivative("hvp", alone)
+                save(result)
     return result
 
 

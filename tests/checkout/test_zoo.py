@@ -27,7 +27,7 @@ def test_every_row_is_a_function_of_its_module():
     for problem in PROBLEMS:
         source = (ROOT / "zoo" / "problems" / f"{problem.module}.py").read_text(encoding="utf-8")
         functions = [n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
-        assert problem.function in functions, problem.name
+        assert {problem.function, problem.hvp_of or problem.function} <= set(functions), problem.name
 
 
 def test_every_package_is_required_in_each_environment():
@@ -66,6 +66,9 @@ def test_the_end_of_a_process(code, said, tmp_path):
         (Derivative(failure="UnsupportedPrimitive: x"), False, True),
         (Derivative(jax_failure="TypeError: y"), False, True),
         (Derivative(jax_failure="TypeError: y"), True, False),
+        (dataclasses.replace(RIGHT, jax_failure="TypeError: y"), True, False),
+        (Derivative(jax_failure="TypeError: y", error=0.5), True, True),
+        (Derivative(jax_failure="TypeError: y", failure="UnsupportedPrimitive: x"), True, True),
         (Derivative(jax_first=1.0), True, True),  # the table says that there is none, and there is
     ],
 )
@@ -89,8 +92,15 @@ def test_the_page_keeps_its_text(tmp_path):
         page.write(file, [problem], [{problem.name: result}])
     text = file.read_text()
     assert text.startswith("Before.\n<!-- zoo -->\n") and text.endswith("<!-- end of zoo -->\nAfter.\n")
-    assert text.count("| diffrax | 0.7 | an equation | yes; no HVP: no reason | 2 (1 ms) |") == 1
+    assert text.count("| diffrax | 0.7 | an equation | yes; no HVP by JAX: no reason | 2 (1 ms) |") == 1
     assert "old" not in text
+
+
+def test_the_page_shows_what_jax_lacks():
+    problem = Problem("diffrax", "direct", "an equation", no_hvp="no reason", hvp_of="another")
+    ours = dataclasses.replace(RIGHT, jax_failure="TypeError: y", jax_first=None, jax_seconds=None)
+    result = Result(problem.name, "0.7", "0.12").with_derivative("hvp", ours)
+    assert "here alone (1 ms)" in page._cells(problem, result)
 
 
 def test_errors_are_relative_to_the_largest_element_of_a_leaf():

@@ -129,3 +129,21 @@ def test_a_matrix_with_nan_has_no_factor(bridge):
     x = np.array([[np.nan, 0.5, 0], [0.5, 1, 0], [0, 0, 1]], np.float32)
     factor = np.asarray(bridge(lambda x: jnp.linalg.cholesky(x, symmetrize_input=False))(x))
     assert np.all(np.isnan(factor[np.tril_indices(3)]))
+
+
+@pytest.mark.parametrize("name", ["min", "max"])
+def test_what_is_nan_attains_the_extremum_of_a_scatter(bridge, name):
+    x = np.array([np.nan, np.nan, 1.0, 1.0, np.nan], np.float32)  # the first is not scattered to
+    updates, places = np.array([2.0, np.nan, 0.0, np.nan], np.float32), np.array([1, 2, 3, 4])
+    x_dot, updates_dot = np.arange(1.0, 6, dtype=np.float32), np.arange(10.0, 50, 10, dtype=np.float32)
+
+    def f(x, updates):
+        return getattr(x.at[places], name)(updates)
+
+    y, y_dot = jax.jvp(bridge(f), (x, updates), (x_dot, updates_dot))
+    kept = 4.0 if name == "max" else 30.0
+    assert_agree(y_dot, np.array([1, 2, 20, kept, 22.5], np.float32), "tangent")
+    back = jax.vjp(bridge(f), x, updates)[1](np.ones_like(y))
+    operand, update = (1.0, 0.0) if name == "max" else (0.0, 1.0)
+    assert_agree(back[0], np.array([1, 1, 0, operand, 0.5], np.float32), "cotangent of the operand")
+    assert_agree(back[1], np.array([0, 1, update, 0.5], np.float32), "cotangent of the updates")

@@ -54,6 +54,14 @@ def recursive_checkpoint():
 
 
 def ensemble():
+    return _ensemble(diffrax.RecursiveCheckpointAdjoint())
+
+
+def direct_ensemble():
+    return _ensemble(diffrax.DirectAdjoint())
+
+
+def _ensemble(adjoint: diffrax.AbstractAdjoint) -> tuple[Callable, tuple]:
     """The mean square of where four starts are after one unit of time, each with steps of its own."""
     starts = jnp.array([[10.0, 5.0], [8.0, 4.0], [6.0, 6.0], [3.0, 1.0]])
 
@@ -67,7 +75,7 @@ def ensemble():
             y0=start,
             args=rates,
             stepsize_controller=diffrax.PIDController(rtol=1e-4, atol=1e-4),
-            adjoint=diffrax.RecursiveCheckpointAdjoint(),
+            adjoint=adjoint,
             max_steps=64,
         ).ys
 
@@ -162,6 +170,14 @@ def stochastic():
 
 
 def neural():
+    return _neural(diffrax.RecursiveCheckpointAdjoint())
+
+
+def direct_neural():
+    return _neural(diffrax.DirectAdjoint())
+
+
+def _neural(adjoint: diffrax.AbstractAdjoint) -> tuple[Callable, tuple]:
     """A field that is a network: equinox's MLP along a spiral, 20 samples of 8 curves."""
     mlp = eqx.nn.MLP(2, 2, 32, depth=2, activation=jnp.tanh, key=jax.random.key(0))
     params, static = eqx.partition(mlp, eqx.is_inexact_array)
@@ -180,6 +196,7 @@ def neural():
             y0=start,
             saveat=diffrax.SaveAt(ts=times),
             stepsize_controller=diffrax.PIDController(rtol=1e-4, atol=1e-6),
+            adjoint=adjoint,
             max_steps=256,
         ).ys
 

@@ -173,13 +173,14 @@ end
 
 # scatter_min, scatter_max: an element's tangent is the mean over all that attain its value, the
 # operand included. JAX weights the same contenders alike; here their number comes from one
-# scatter_add over the operand.
+# scatter_add over the operand. What is NaN attains it: the result is NaN then.
 
 function jvp(op::Union{ScatterMin,ScatterMax}, b, eqn, x, ẋ)
     x = computed_once(b, x)
     y = emit!(b, op, x, eqn.attrs)
     T = dtype(x[1])
-    attains(v, target) = cast(b, emit(b, :eq, v, target), T)
+    attains(v, target) =
+        cast(b, emit(b, :or, emit(b, :eq, v, target), emit(b, :ne, v, v)), T)
     kept, won = attains(x[1], y[1]), attains(x[3], gathered(b, eqn, y[1], x[2]))
     contenders = again(b, :scatter_add, eqn, kept, x[2], won)
     masked(t, mask, v) = t === nothing ? zeros_of(b, aval(v)) : emit(b, :mul, t, mask)

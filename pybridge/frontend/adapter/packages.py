@@ -62,6 +62,9 @@ def _is_left_out(jaxpr: Any) -> bool:
 _CHECKPOINTED = "checkpointed-no-vjp"
 """equinox's name for the loop under the rule of its loops with checkpoints."""
 
+_OF_BATCHES = ("broadcast_in_dim",)
+"""What `vmap` puts in front of the loop under the rule."""
+
 _LARGEST = 1 << 28
 """Bytes that a loop may carry in as many trips as it may make, to be differentiated as the loop that it is: a
 record of each trip that it does make is some times as much. Chosen."""
@@ -76,8 +79,8 @@ def checkpointed_loop(eqn: Any) -> ClosedJaxpr | None:
     if eqn.primitive.name != "custom_vjp_call":
         return None
     call = eqn.params["call_jaxpr"]
-    loops = [inner for inner in call.jaxpr.eqns if inner.primitive.name == "while"]
-    if len(loops) != 1 or len(call.jaxpr.eqns) != 1:
+    loops = [inner for inner in call.jaxpr.eqns if inner.primitive.name not in _OF_BATCHES]
+    if [inner.primitive.name for inner in loops] != ["while"]:
         return None
     (loop,) = loops
     if not str(loop.source_info.name_stack).endswith(_CHECKPOINTED):
