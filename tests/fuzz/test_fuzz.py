@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,6 +216,53 @@ def test_counters_of_loops_wrap_around_at_times():
             c = control._counter(Growth(random.Random(seed), 0, programs._one))
             found.append(c.start + c.trips * c.step > np.iinfo(DTYPES[c.type_.dtype]).max)
     assert any(found) and not all(found)
+
+
+ENDLESS = """pybridge 1
+program endless(%0: f32[3]) {
+  %1: f32[3] = while %0 {cond_consts=0, body_consts=0, bound=none, cond=(%0: f32[3]) {
+    %1: bool[] = lt 0:i32 1:i32
+    return %1
+  }, body=(%0: f32[3]) {
+    %1: f32[3] = sin %0
+    return %1
+  }}
+  return %1
+}
+"""
+
+
+def test_engines_end_with_the_process_that_asks_them(tmp_path):
+    code = f"""
+import pathlib, time
+from pybridge.fuzz.children import Child
+from pybridge.fuzz.making import at_random
+from pybridge.ir.parser import parse
+child = Child("reference", 60.0, pathlib.Path({str(tmp_path)!r}), lambda: None)
+child._send(at_random(parse({ENDLESS!r}), 0))
+time.sleep(3)
+print(child._process.pid, flush=True)
+time.sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout is not None
+        child = int(asking.stdout.readline())
+        assert _runs(child)
+        asking.kill()
+    until = time.monotonic() + 30
+    while _runs(child) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not _runs(child)
+
+
+def _runs(process: int) -> bool:
+    """A process that has ended and that nobody waits for is a zombie."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{process}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_loops_that_are_made_smaller_still_end():
