@@ -66,20 +66,23 @@ def run(problem: Problem, save: Callable[[Result], None], *, timed: bool = True)
             save(result)
             return result
         args = jax.device_put(args)
-        ours = dict(derivatives(pb.bridge(loss), args))
-        for name, f in derivatives(loss, args):
-            absent = name in problem.absent
-            for known in _measured(f, ours[name], args, problem.tolerance, absent, timed):
-                result = result.with_derivative(name, known)
-                save(result)
-        refused = result.derivatives["hvp"].jax_failure
-        if problem.hvp_of and refused:
-            other = dict(derivatives(problem.make_other(), args))["hvp"]
-            for known in _measured(other, ours["hvp"], args, problem.tolerance, False, timed):
-                alone = replace(known, jax_failure=refused, jax_first=None, jax_seconds=None)
-                result = result.with_derivative("hvp", alone)
-                save(result)
+        for name, known in _compared(problem, loss, args, timed):
+            result = result.with_derivative(name, known)
+            save(result)
     return result
+
+
+def _compared(problem: Problem, loss: Callable, args: tuple, timed: bool) -> Iterator[tuple[str, Derivative]]:
+    """What is known of each derivative, step by step."""
+    ours = dict(derivatives(pb.bridge(loss), args))
+    for name, theirs in derivatives(loss, args):
+        known = Derivative()
+        for known in _measured(theirs, ours[name], args, problem.tolerance, name in problem.absent, timed):
+            yield name, known
+        if name == "hvp" and problem.hvp_of and known.jax_failure:
+            other = dict(derivatives(problem.make_other(), args))[name]
+            for alone in _measured(other, ours[name], args, problem.tolerance, False, timed):
+                yield name, replace(alone, jax_failure=known.jax_failure, jax_first=None, jax_seconds=None)
 
 
 def _measured(

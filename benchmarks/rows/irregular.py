@@ -25,6 +25,10 @@ _FORMULAS: tuple[Callable, ...] = (
 _QUICK = 6
 
 
+def _in_turn(k: int) -> Callable:
+    return _FORMULAS[k % len(_FORMULAS)]
+
+
 def _numbers(*shape: int) -> jax.Array:
     return jnp.asarray(np.random.default_rng(0).standard_normal(shape))
 
@@ -33,7 +37,7 @@ def _arguments(count: int) -> Problem:
     """Of as many arrays as a model has parameters, a term each."""
 
     def loss(*xs):
-        return sum(jnp.sum(_FORMULAS[k % 6](x) * (k + 1)) for k, x in enumerate(xs))
+        return sum(jnp.sum(_in_turn(k)(x) * (k + 1)) for k, x in enumerate(xs))
 
     return gradient(loss, tuple(_numbers(count, 5)), tuple(range(count)))
 
@@ -42,7 +46,7 @@ def _pieces(count: int) -> Problem:
     """A vector of pieces by a formula each."""
 
     def loss(x):
-        pieces = [_FORMULAS[k % 6](x[3 * k : 3 * k + 3] * (1 + k / count)) for k in range(count)]
+        pieces = [_in_turn(k)(x[3 * k : 3 * k + 3] * (1 + k / count)) for k in range(count)]
         return jnp.sum(jnp.concatenate(pieces) ** 2)
 
     return gradient(loss, (_numbers(3 * count),))
@@ -63,7 +67,7 @@ def _sines(count: int) -> Problem:
 def _steps(count: int) -> Problem:
     """Steps that are a formula of the one before, chosen at random."""
     r = np.random.default_rng(1)
-    order, factors = r.integers(0, 6, count), r.uniform(0.25, 0.75, count)
+    order, factors = r.integers(0, len(_FORMULAS), count), r.uniform(0.25, 0.75, count)
 
     def loss(x):
         y = x
