@@ -11,6 +11,7 @@ there.
 
 from __future__ import annotations
 
+import enum
 import itertools
 import math
 from collections.abc import Sequence
@@ -18,6 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..frontend.adapter import jaxprs
+
+
+class Loop(enum.Enum):
+    """An axis as those of a mesh: what a scan that JAX binds computes from its constants alone varies over no
+    trips. In a Program of its own, it is kept once for the derivative, not in each trip."""
+
+    TRIPS = "trips"
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from ..frontend.emission import to_jax
 from ..ir.program import Program
 from ..ir.types import SymDim, TensorType
 from .needs_jax import Where, is_unknown, reason_for_jax, refusal, varying_axes
-from .planning import Node, plan
+from .planning import Loop, Node, plan
 
 Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
 
@@ -164,9 +164,16 @@ class _Splitting:
         return Partition(segment.reads, {}, (segment,), segment.writes)
 
     def partition(
-        self, jaxpr, consts: Sequence[Any] = (), policy: checkpoints.Policy | None = None
+        self,
+        jaxpr,
+        consts: Sequence[Any] = (),
+        policy: checkpoints.Policy | None = None,
+        fixed: int | None = None,
     ) -> Partition:
-        """policy: of the `jax.checkpoint` whose body it is."""
+        """policy: of the `jax.checkpoint` whose body it is.
+
+        fixed: so many of the first inputs of a scan's body are the same in each trip.
+        """
         jaxpr = jaxprs.without_dead_code(jaxprs.opened(references.discharged(jaxpr)))
         inputs = jaxpr.invars[len(consts) :]
         values = dict(zip(jaxpr.invars, consts, strict=False))
@@ -174,7 +181,8 @@ class _Splitting:
         if policy is not None:
             eqns, outputs = _marked(eqns, outputs, policy)
         used = {v for atoms in (outputs, *(eqn.invars for eqn in eqns)) for v in atoms if jaxprs.is_var(v)}
-        groups = plan([self._node(eqn, used, jaxpr) for eqn in eqns], outputs)
+        nodes = [self._node(eqn, used, jaxpr) for eqn in eqns]
+        groups = plan(nodes if fixed is None else _with_trips(nodes, inputs[fixed:]), outputs)
         last = {v: i for i, group in enumerate(groups) for node in group.nodes for v in node.reads}
         last |= {v: len(groups) for v in outputs if jaxprs.is_var(v)}
         steps: list[Segment | Bound] = []
@@ -219,7 +227,7 @@ class _Splitting:
         name = f"{self.name}_{next(self.count)}"
         program = self.lowered(jaxprs.jaxpr_of(eqns, reads, writes, jaxpr), name)
         run = self._engine_for(program, alone) if program.equations else _emitted
-        return Segment(run, program, reads, writes, axes)
+        return Segment(run, program, reads, writes, axes - {Loop.TRIPS})
 
     def _engine_for(self, program: Program, alone: bool) -> Run:
         """A call of a kernel counts in a loop, and where it is there for a part of the work."""
@@ -237,9 +245,11 @@ class _Splitting:
 
         in_a_loop = self.in_a_loop or eqn.primitive.name in equation_parameters.LOOPS
         inner = replace(self, in_a_loop=in_a_loop, in_jaxs_equation=True)
+        # JAX differentiates a `while` in no way that keeps anything.
+        fixed = equation_parameters.scan(eqn).consts if eqn.primitive.name == "scan" else None
 
         def rebuilt(jaxpr, consts: Sequence[Any]) -> Any:
-            inside = inner.partition(jaxpr, consts, policy)
+            inside = inner.partition(jaxpr, consts, policy, fixed)
             return jaxprs.traced(inside, [v.aval for v in inside.inputs])
 
         with devices.inside(eqn):
@@ -328,6 +338,17 @@ def _marked(
 def _axes(variables) -> frozenset:
     """The mesh axes over which any of them varies."""
     return frozenset().union(*(devices.varying(v.aval) for v in variables))
+
+
+def _with_trips(nodes: Sequence[Node], varying: Sequence[Var]) -> list[Node]:
+    """The nodes, with those whose results may differ from trip to trip, as the variables `varying` do."""
+    differing, marked = set(varying), []
+    for node in nodes:
+        if node.effect or not differing.isdisjoint(node.reads):
+            differing.update(node.writes)
+            node = replace(node, axes=node.axes | {Loop.TRIPS})
+        marked.append(node)
+    return marked
 
 
 def _fresh(atoms) -> tuple[Var, ...]:

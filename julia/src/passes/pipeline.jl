@@ -17,31 +17,35 @@ const SIMPLIFY = [Pass(:simplify, simplified), Pass(:dce, dce)]
 const SIMPLIFY_CAREFULLY = [Pass(:simplify_carefully, p -> simplified(p, true)), Pass(:dce, dce)]
 
 """
-    optimize(program) -> Program
+    optimize(program; factor = true) -> Program
 
-Dead code, identities, constant folding, common subexpressions, factoring of common linear maps
-(`L(u) + L(v) → L(u + v)`) and of common pairs of terms, until nothing more is found. Values change
-by rounding at most."""
-function optimize(p::Program)
+Dead code, identities, constant folding, common subexpressions, and, where `factor`, factoring of
+common linear maps (`L(u) + L(v) → L(u + v)`) and of common pairs of terms, until nothing more is
+found. Values change by rounding at most, and without factoring by signs of zeros alone."""
+function optimize(p::Program; factor::Bool = true)
+    inner(q) = optimize(q; factor = factor)
     # Nested Programs see nothing of what is around them, so once is enough for them.
     p =
         copy_program(
             with(p;
                 equations = Equation[
-                    map_bodies(optimize, e) for e in merge_loops(loop_constants(dce(p))).equations
+                    map_bodies(inner, e) for e in merge_loops(loop_constants(dce(p))).equations
                 ])
         )
     # What a body's own loops leave as it is, is seen only now.
-    p = loop_constants(p, optimize)
-    shorter = rounds(SIMPLIFY, p)
+    p = loop_constants(p, inner)
+    most = factor ? ROUNDS : 0
+    shorter = rounds(SIMPLIFY, p, most)
     # A sign that was used twice and moved is there twice; mostly sums absorb it, but where not it
     # had better stay.
-    count_equations(shorter) <= count_equations(p) ? shorter : rounds(SIMPLIFY_CAREFULLY, p)
+    count_equations(shorter) <= count_equations(p) ? shorter :
+    rounds(SIMPLIFY_CAREFULLY, p, most)
 end
 
-function rounds(simplify_passes, p::Program)
+"Simplified, and at most so often factored and simplified again, while that pays."
+function rounds(simplify_passes, p::Program, most)
     p = run_passes(simplify_passes, p)
-    for _ in 1:ROUNDS
+    for _ in 1:most
         factored = factor_sums(p)
         factored === p && break
         candidate = run_passes(simplify_passes, factored)
@@ -100,8 +104,12 @@ compact_loop_residuals(s::Split, input_bytes) =
 
 # ---- native code
 
-"What a Program goes through before code is made of it."
+"""
+What a Program goes through before code is made of it. It computes the user's formulas as they were
+written: no sum is factored, since programs that compute with their own rounding errors rely on the
+order (a sum that is compensated, a product of twice the precision)."""
 const NATIVE_PASSES = [Pass(:reroll_loops, reroll_loops), Pass(:flatten_calls, flatten_calls),
+    Pass(:optimize, p -> optimize(p; factor = false)),
     Pass(:absorb_transposes, absorb_transposes),
     Pass(:static_windows, static_windows), Pass(:share_reciprocals, share_reciprocals),
     Pass(:divide_parts, divide_parts), Pass(:hoist_invariants, hoist_invariants),

@@ -1,5 +1,5 @@
 # Algebraic identities of single primitives, used by `optimize`. None changes a value by more than
-# the sign of a zero.
+# the sign of a zero, or a power by more than a rounding.
 
 function simplify(op::Elementwise, eqn, x, definition)
     identity = get(IDENTITIES, op.name, nothing)
@@ -47,6 +47,19 @@ simplify_div(eqn, x, definition) =
     isinexact(dtype(eqn.outputs[1])) ?
     pull_sign(eqn, x, definition) : nothing
 
+"""
+A power by a literal whole number for which products are as exact: x³ rounds once more than the
+others, in the same range. Further ones lose digits, and x⁻² is 0 where x² is infinite."""
+function simplify_pow(eqn, x, definition)
+    dtype(x[1]) <: Complex && return nothing
+    k = findfirst(y -> isvalue(x[2], y), WHOLE_POWERS)
+    k === nothing && return nothing
+    power = Attributes(:y => WHOLE_POWERS[k])
+    [with(eqn; op = primitive(:integer_pow), inputs = Atom[x[1]], attrs = power)]
+end
+const WHOLE_POWERS = -1:3
+simplify_integer_pow(eqn, x, definition) = eqn[:y] == 1 ? x[1] : nothing
+
 "Signs move out of products and quotients, towards the sums that absorb them."
 function pull_sign(eqn, x, definition)
     any(a -> defined_by(:neg, definition, a) !== nothing, x) || return nothing
@@ -74,7 +87,19 @@ end
 "The identities of elementwise primitives, by name."
 const IDENTITIES = Dict{Symbol,Function}(:copy => simplify_copy, :neg => simplify_neg,
     :add => simplify_add, :sub => simplify_sub, :mul => simplify_mul, :div => simplify_div,
+    :pow => simplify_pow, :integer_pow => simplify_integer_pow,
     :max => simplify_max, :min => simplify_min, :select_n => simplify_select_n)
+
+# ---- reductions
+
+simplify(::Reduction, eqn, x, definition) = reduced_single(eqn, x)
+"A reduction that combines no two elements moves them at most."
+function reduced_single(eqn, x)
+    isempty(eqn[:axes]) && return x[1]
+    all(axis -> shape(x[1])[axis+1] == 1, eqn[:axes]) || return nothing
+    to = Attributes(:shape => shape(eqn.outputs[1]))
+    [with(eqn; op = primitive(:reshape), inputs = Atom[x[1]], attrs = to)]
+end
 
 # ---- movements of whole arrays: identities vanish, chains become one
 

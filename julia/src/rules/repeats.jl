@@ -144,8 +144,10 @@ function varying_part!(b::Builder, r::Repeated)
     foldl((y, z) -> emit(b, :mul, y, z), parts)
 end
 
-simplify(::ReduceSum, eqn, x, definition) =
-    isempty(eqn[:axes]) ? x[1] : sum_of_repeated(eqn, x[1], definition)
+function simplify(::ReduceSum, eqn, x, definition)
+    single = reduced_single(eqn, x)
+    single === nothing ? sum_of_repeated(eqn, x[1], definition) : single
+end
 
 "The sum of an array along axes along which it is the same: a multiple."
 function sum_of_repeated(eqn, x, definition)

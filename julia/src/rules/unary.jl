@@ -140,6 +140,8 @@ absolute(x) = abs(x)
 @unary(:copy, identity; domain = isanything, tangents = ((t, y, x) -> apply(:copy, t),),
     transpose = (ȳ, x) -> (apply(:copy, ȳ),))
 @unary(:stop_gradient, identity; domain = isanything)
+# Identities are for transforms only.
+flatten_call!(op::Elementwise, b, e, x) = op.kernel === identity ? x : nothing
 
 # Keeps what stands before it from being moved or merged past it: the identity on any number of
 # operands of any types.

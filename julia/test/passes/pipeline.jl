@@ -257,3 +257,51 @@ end
       %2: f64[] = reduce_sum %1 {axes=[0]} return %2 }")
     @test JaxprAD.with_gradient(constant, [true]) === nothing
 end
+
+@testset "powers by literal whole numbers" begin
+    power(n, T = "f64") = "(%0: $T[5]) { %1: $T[] = copy $n:$T
+      %2: $T[5] = broadcast_in_dim %1 {shape=[5], dims=[]} %3: $T[5] = pow %0 %2 return %3 }"
+    x = [-3.0, -0.0, 1e-200, Inf, NaN]
+    for n in ("-1.0", "0.0", "1.0", "2.0", "3.0")
+        p = optimized(power(n))
+        @test names_of(p) == (n == "1.0" ? [] : [:integer_pow])
+        y, expected = run(p, [x])[1], run(program(power(n)), [x])[1]
+        @test all(isequal.(y, expected) .| isapprox.(y, expected; rtol = 1e-15))
+    end
+    # what has other digits, another range, or other values at infinity
+    for text in (power("-2.0"), power("4.0"), power("0.5"), power("(2.0,0.0)", "c128"))
+        @test :pow in names_of(optimized(text))
+    end
+end
+
+@testset "reductions of one element each" begin
+    reduced(op, T, axes, from, to) = optimized("(%0: $T[$from]) { %1: $T[$to] = $op %0
+      {axes=$axes} return %1 }")
+    for (op, T) in (("reduce_sum", "f64"), ("reduce_prod", "f64"), ("reduce_max", "f32"),
+        ("reduce_min", "i32"), ("reduce_or", "bool"), ("reduce_and", "bool"))
+
+        @test isempty(reduced(op, T, "[]", "2,1", "2,1").equations)
+        @test names_of(reduced(op, T, "[1]", "2,1", "2")) == [:reshape]
+        @test names_of(reduced(op, T, "[0]", "2,1", "1")) == [Symbol(op)]
+    end
+end
+
+@testset "what is for transforms only is not in native code" begin
+    for op in ("stop_gradient", "copy")
+        p = JaxprAD.prepare_native(program("(%0: f64[2]) { %1: f64[2] = $op %0
+          %2: f64[2] = sin %1 return %2 %1 }"))
+        @test names_of(p) == [:sin] && p.outputs[2] === p.inputs[1]
+        @test JaxprAD.run(JaxprAD.compile(p), p, [[1.0, 2.0]]) == [sin.([1.0, 2.0]), [1.0, 2.0]]
+    end
+end
+
+@testset "native code computes formulas as they are written" begin
+    # What is factored rounds otherwise: programs that compute their own rounding errors differ.
+    text = "(%0: f64[], %1: f64[]) { %2: f64[] = mul %0 3.0:f64 %3: f64[] = mul 3.0:f64 %1
+      %4: f64[] = add %2 %3 return %4 }"
+    x = [fill(1.0), fill(1e-16)]
+    @test names_of(optimized(text)) == [:add, :mul]
+    @test names_of(optimize(program(text); factor = false)) == [:mul, :mul, :add]
+    native(p) = JaxprAD.run(JaxprAD.compile(p), p, x)[1][]
+    @test native(program(text)) == 3.0000000000000004 != native(optimized(text))
+end
