@@ -200,6 +200,22 @@ def test_a_solver_within_a_root():
     assert_agree(jax.vmap(g)(batch), jax.vmap(root)(batch), "batch", 1e-5)
 
 
+def test_what_is_the_same_in_each_trip_of_a_scan_is_kept_once():
+    def f(w, x):
+        def step(c, _):
+            product = jnp.exp(w).astype(jnp.float8_e4m3fn) * jnp.sin(c).astype(jnp.float8_e4m3fn)
+            return jnp.cos(product.astype(jnp.float32)), None
+
+        return jnp.sum(lax.scan(step, x, None, length=7)[0])
+
+    def stacks(f):
+        loop = next(e for e in jax.make_jaxpr(jax.grad(f))(X, DX).eqns if e.primitive.name == "scan")
+        return len([v for v in loop.outvars if v.aval.shape[:1] == (7,)])
+
+    assert stacks(pb.bridge(f)) <= stacks(f)
+    assert_agree(jax.grad(pb.bridge(f), (0, 1))(X, DX), jax.grad(f, (0, 1))(X, DX), "gradients")
+
+
 @pytest.mark.parametrize(
     "f, what",
     [

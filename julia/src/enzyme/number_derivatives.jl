@@ -66,7 +66,7 @@ function define_partials(M::Module, op::Elementwise, types)
     f = kernel(op, NO_ATTRIBUTES)
     method(f, (g, a) -> g)
     # The form for ordinary arguments has the derivative in the same form.
-    fast = length(types) == 1 ? fast_form(f, types[1]) : nothing
+    fast = fast_form(f, types[1])
     fast === nothing && return
     method(fast[1], (g, a) -> a === p.inputs[1] ? something(fast_form(g, types[1]), (g,))[1] : g)
     method(NumberMath.called(f), (g, a) -> g)

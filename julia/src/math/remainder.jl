@@ -14,6 +14,21 @@ function rem(a::Float64, b::Float64)
 end
 rem(a::Float32, b::Float32) = Float32(rem(Float64(a), Float64(b)))
 
+"""
+Where the quotient is small, one division: it is rounded up to the next whole number at most, and
+the difference is a multiple of the smaller unit in the last place, of no more digits than `a` or
+`b`."""
+@inline function rem_near(a::Binary, b::Binary)
+    x, y = abs(a), abs(b)
+    r = fma(-trunc(x / y), y, x)
+    r = ifelse(r < 0, r + y, r)
+    flipped(ifelse(x < y, x, r), sign_of(a))    # infinity times 0 is NaN
+end
+@inline extent(a::T, b::T) where {T<:Binary} = abs(a / b)
+near(::typeof(rem), ::Type{T}) where {T<:Binary} = rem_near, inv(eps(T)) / 4
+@noinline rem_called(a::Binary, b::Binary) = rem(a, b)
+called(::typeof(rem)) = rem_called
+
 "The exponent of a number > 0."
 @inline function binary_exponent(x::Float64)
     lift = ifelse(x < smallest_normal(Float64), 54, 0)

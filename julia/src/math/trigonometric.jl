@@ -55,7 +55,8 @@ end
 """
     near(f, T) -> (f_near, limit)
 
-A faster function of T that equals `f` where `extent(x)` ≤ limit; `nothing` where there is none."""
+A faster function of numbers of type T that equals `f` where the `extent` of these is ≤ limit;
+`nothing` where there is none."""
 near(f, ::Type) = nothing
 @inline extent(x::Real) = abs(x)
 @inline extent(z::Complex) = larger(abs(real(z)), abs(imag(z)))

@@ -11,7 +11,7 @@ function run_workload(files...)
         text, every_input = program_text(p), "m" * join(map(Int, inexact(p.inputs)))
         answer_to_workload("jvp $every_input optimize\n$text")
         answer_to_workload("linearize $every_input optimize compact\n$text")
-        for q in gradient_programs(p)
+        for q in (p, gradient_programs(p)...)
             answer_with_file("object -", program_text(q))
         end
     end

@@ -45,6 +45,18 @@ end
             [reinterpret(T, rand(rng, T === Float32 ? UInt32 : UInt64)) for _ in 1:10_000])
         @test all(((a, b),) -> isequal(NM.rem(a, b), rem(a, b)), zip(numbers, reverse(numbers)))
     end
+    for T in (Float32, Float64)
+        near, limit = NM.near(NM.rem, T)
+        special = T[0, -0.0, 1, 3, nextfloat(T(3)), Inf, NaN, floatmax(T), floatmin(T), eps(T(0))]
+        ordinary = spread(rng, T, 2000, (eps(T)^2, inv(eps(T))))
+        whole = T[n * b for n in 1:50 for b in T[0.1, 0.3, 7, 1e-30]]
+        pairs = vcat(vec([(s * a, b) for a in special, b in special, s in (1, -1)]),
+            collect(zip(ordinary, reverse(ordinary))), [(a, b) for a in whole for b in whole[1:4]],
+            [(limit * b, b) for b in T[0.3, 5]])
+        small = filter(x -> NM.extent(x...) <= limit, pairs)
+        @test length(small) > 2000 && all(x -> isequal(near(x...), rem(x...)), small)
+        @test !isequal(near(T(1e30), T(0.3)), rem(T(1e30), T(0.3)))
+    end
     @test isnan(NM.rem(1.0, 0.0)) && isnan(NM.rem(Inf, 1.0)) && isnan(NM.rem(1.0, NaN)) &&
           isnan(NM.rem(NaN, 1.0)) && NM.rem(-1.5, Inf) == -1.5
     @test isequal(NM.rem(-4.0, 2.0), -0.0) && NM.rem(floatmax(), 5.0e-324) == 0

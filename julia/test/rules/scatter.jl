@@ -41,3 +41,14 @@ check(scattering("scatter_mul"), randn(r, 3, 4), repeated, randn(r, 3, 4);
     ẏ = run(jvp(p), Any[x, repeated, u, ẋ, u̇])[2]
     @test ẏ == [2.5 1 3 1; 2.5 1 3 1; 2.5 1 3 1]        # means of (1, 4), (1), (1, 4, 4), (1)
 end
+
+@testset "what is NaN attains the extremum: $op" for op in ("scatter_max", "scatter_min")
+    j = jvp(program(scattering(op)))
+    x, u = zeros(3, 4), zeros(3, 4)
+    x[1, 2] = x[1, 3] = u[2, 1] = NaN           # not written to, written to, and written
+    inputs = Any[x, repeated, u, ones(3, 4), fill(4.0, 3, 4)]
+    for (y, ẏ) in (run(j, inputs), JaxprAD.run(JaxprAD.compile(j), j, inputs))
+        @test findall(isnan, vec(y)) == [4, 7, 8]
+        @test ẏ == [2.5 1 1 1; 2.5 1 4 1; 2.5 1 3 1]
+    end
+end

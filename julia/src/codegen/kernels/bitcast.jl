@@ -8,7 +8,7 @@ struct Reinterpret{T} end
 (::Reinterpret{T})(x) where {T} = x isa T ? x : reinterpret(T, x)
 function element(::BitcastConvertType, n::Nest, eqn, slot, index)
     T = dtype(eqn.outputs[1])
-    apply!(n, Reinterpret{T}(), T, pointwise(n, eqn.inputs[1], index))
+    apply!(n, Reinterpret{T}(), T, Any[pointwise(n, eqn.inputs[1], index)])
 end
 
 function emit_step!(::BitcastConvertType, s::Frame, e)

@@ -66,7 +66,7 @@ end
 
 function element(::Iota, n::Nest, eqn, slot, index)
     T = dtype(eqn.outputs[1])
-    apply!(n, Wrap{T}(), T, position!(n, index[eqn[:dim]+1]))
+    apply!(n, Wrap{T}(), T, Any[position!(n, index[eqn[:dim]+1])])
 end
 struct Wrap{T} end
 (::Wrap{T})(i) where {T} = T <: Integer ? i % T : ishalf(T) ? T(Float32(i)) : T(i)

@@ -9,7 +9,7 @@ struct ThreefryWord{K} end
 @inline (::ThreefryWord{K})(key1, key2, x, y) where {K} = threefry_rounds(key1, key2, x, y)[K]
 function element(::Threefry, n::Nest, eqn, slot, index)
     operands = Any[pointwise(n, a, index) for a in eqn.inputs]
-    apply!(n, ThreefryWord{slot}(), UInt32, operands...)
+    apply!(n, ThreefryWord{slot}(), UInt32, operands)
 end
 
 # The same rounds as evaluate's, in a straight line.

@@ -26,7 +26,7 @@ struct FreeNumber
     type::DataType
 end
 
-read_form!(f::Form, x, types) = push!(f.tokens, x)
+read_form!(f::Form, @nospecialize(x), types) = push!(f.tokens, x)
 function read_form!(f::Form, v::Symbol, types)
     haskey(types, v) || return push!(f.tokens, v)
     k = get!(f.places, v) do
@@ -52,17 +52,22 @@ function isfree(ex::Expr, k)
     f, x = ex.args[1], ex.args[k]
     x isa Union{Float32,Float64} && return true
     x isa Union{Int,UInt} || return false
-    f === Core.Intrinsics.add_int || (f, k) in PLACES_OF_POSITIONS
+    f === Core.Intrinsics.add_int || get(PLACES_OF_POSITIONS, f, 0) == k
 end
-const PLACES_OF_POSITIONS =
-    ((Core.Intrinsics.pointerref, 3), (Core.Intrinsics.pointerset, 4), (as_pointer, 4),
-        (as_position, 2))
+const PLACES_OF_POSITIONS = IdDict{Any,Int}(Core.Intrinsics.pointerref => 3,
+    Core.Intrinsics.pointerset => 4, as_pointer => 4, as_position => 2)
 
 Base.:(==)(a::Form, b::Form) =
     length(a.tokens) == length(b.tokens) && all(map(same_token, a.tokens, b.tokens))
-same_token(a, b) = a === b || (a isa String && b isa String && a == b)
-Base.hash(f::Form, h::UInt) = foldl((h, x) -> hash(x isa String ? x : objectid(x), h), f.tokens;
-    init = h)
+same_token(@nospecialize(a), @nospecialize(b)) =
+    a === b || (a isa String && b isa String && a == b)
+token_hash(@nospecialize(x))::UInt = x isa String ? hash(x) : objectid(x)
+function Base.hash(f::Form, h::UInt)
+    for x in f.tokens
+        h = hash(token_hash(x), h)
+    end
+    h
+end
 
 # ---- stretches
 
@@ -89,7 +94,9 @@ function stretches(code, types)
         outputs = places(v -> v in part.set && last_[v] > k)
         isfunction = all(p -> p in inputs || form.variables[p] in part.defined, outputs)
         # what is the same code, but passes on other variables, is another function
-        push!(form.tokens, Tuple(inputs), Tuple(outputs))
+        append!(form.tokens, inputs)
+        append!(form.tokens, outputs)
+        push!(form.tokens, length(inputs))
         push!(found, Stretch(part.code, form, inputs, outputs, isfunction))
         union!(before, part.defined)
     end

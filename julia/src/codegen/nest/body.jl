@@ -57,3 +57,5 @@ struct RowPart
     interior::Union{RowPart,Nothing}
 end
 RowPart(inner, steps, stores, reduces) = RowPart(inner, steps, stores, reduces, [], nothing)
+"The same values of other steps, of a body that has no simpler one."
+with_steps(part::RowPart, steps) = RowPart(part.inner, steps, part.stores, part.reduces)

@@ -3,11 +3,11 @@
 
 """
 A step that has a form `fast` for operands of extent at most `limit`, and the steps that its
-operand takes."""
+operands take."""
 struct FastPath
     step::Symbol
     fast::Any
-    operand::Any
+    operands::Vector{Any}
     limit::Number
     needs::Vector{Tuple{Symbol,Step,DataType}}
 end
@@ -16,12 +16,12 @@ function fast_paths(part::RowPart)
     found = FastPath[]
     made = Dict{Symbol,Int}(v => k for (k, (v, _, _)) in enumerate(part.steps))
     for (v, step, T) in part.steps
-        step isa Apply && length(step.operands) == 1 || continue
+        step isa Apply || continue
         form = fast_form(step.f, T)
         form === nothing && continue
-        needs = steps_behind(part.steps, made, step.operands[1])
+        needs = steps_behind(part.steps, made, step.operands)
         length(needs) <= LONGEST_CHECK && !any(hasfast_form, needs) || continue
-        push!(found, FastPath(v, form[1], step.operands[1], form[2], needs))
+        push!(found, FastPath(v, form[1], step.operands, form[2], needs))
     end
     found
 end
@@ -39,8 +39,8 @@ struct Versioned{limit,F,N}
     fast::N
 end
 Versioned(f, fast, limit) = Versioned{limit,typeof(f),typeof(fast)}(f, fast)
-(e::Versioned{limit})(x) where {limit} =
-    NumberMath.extent(x) <= limit ? e.fast(x) : e.f(x)
+(e::Versioned{limit})(x::Vararg{Any,N}) where {limit,N} =
+    NumberMath.extent(x...) <= limit ? e.fast(x...) : e.f(x...)
 limit(::Versioned{L}) where {L} = L
 function with_branches(part::RowPart)
     chosen(step::Step, T) = step
@@ -48,8 +48,7 @@ function with_branches(part::RowPart)
         (form = fast_form(step.f, T);
         form === nothing ? step :
         Apply(Versioned(step.f, form...), step.operands))
-    RowPart(part.inner, [(v, chosen(step, T), T) for (v, step, T) in part.steps], part.stores,
-        part.reduces)
+    with_steps(part, [(v, chosen(step, T), T) for (v, step, T) in part.steps])
 end
 hasfast_form((_, step, T)) = step isa Apply && fast_form(step.f, T) !== nothing
 
@@ -61,10 +60,11 @@ function for_all_arguments(part::RowPart)
     chosen((v, step, T)) =
         hasfast_form((v, step, T)) ? (v, Apply(NumberMath.called(step.f), step.operands), T) :
         (v, step, T)
-    RowPart(part.inner, map(chosen, part.steps), part.stores, part.reduces)
+    with_steps(part, map(chosen, part.steps))
 end
 
-function steps_behind(steps, made, operand)
+"The steps that the operands of another need, in their order."
+function steps_behind(steps, made, operands)
     needed = Set{Int}()
     visit(x) = begin
         k = x isa Symbol ? get(made, x, 0) : 0
@@ -73,7 +73,7 @@ function steps_behind(steps, made, operand)
         step = steps[k][2]
         foreach(visit, step isa Apply ? step.operands : [first(d) for d in step.at.dynamic])
     end
-    visit(operand)
+    foreach(visit, operands)
     steps[sort!(collect(needed))]
 end
 
@@ -90,18 +90,18 @@ function write_versions!(f, g::Generator, part::RowPart, checks, variables, from
         for (v, step, T) in needs
             emit_code!(g, :($v = $(step_expression(step, T, Any[variables..., i]))))
         end
-        for (x, limit) in unique((c.operand, c.limit) for c in checks)
-            emit_code!(g, :($exceeded = $exceeded | $(exceeds)($x, $limit)))
+        for (x, limit) in unique((c.operands, c.limit) for c in checks)
+            emit_code!(g, :($exceeded = $exceeded | $(exceeds)($limit, $(x...))))
         end
     end
     forms = Dict(c.step => c.fast for c in checks)
-    assumed = RowPart(part.inner,
-        [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps],
-        part.stores, part.reduces)
+    assumed = with_steps(part,
+        [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps])
     fast, slow = block(() -> f(assumed), g), block(() -> f(for_all_arguments(part)), g)
     emit_code!(g, Expr(:if, :($exceeded === $(Int32(0))), fast, slow))
 end
-@inline exceeds(x, limit) = ifelse(NumberMath.extent(x) <= limit, Int32(0), Int32(1))
+@inline exceeds(limit, x::Vararg{Any,N}) where {N} =
+    ifelse(NumberMath.extent(x...) <= limit, Int32(0), Int32(1))
 
 # ---- quotients by what is the same along a row
 
@@ -120,8 +120,7 @@ function by_reciprocals!(f, g::Generator, part::RowPart)
         Dict((d, T) => local!(g, T, :($(quotient)($(one(T)), $d))) for (d, T) in divisors)
     multiplied((v, step, T)) =
         (v, Apply(by_reciprocal, Any[step.operands..., reciprocals[(step.operands[2], T)]]), T)
-    products = RowPart(part.inner, [divides(s) ? multiplied(s) : s for s in part.steps],
-        part.stores, part.reduces)
+    products = with_steps(part, [divides(s) ? multiplied(s) : s for s in part.steps])
     fast, slow = block(() -> f(products), g), block(() -> f(part), g)
     exist = foldl((a, b) -> :($a & $b), [:($(isordinary)($r)) for r in values(reciprocals)])
     emit_code!(g, Expr(:if, exist, fast, slow))

@@ -139,7 +139,7 @@ function along_row(part::RowPart)
         varies_along_row(step, varies) && push!(varies, v)
     end
     [s for s in part.steps if !(s[1] in varies)],
-    RowPart(part.inner, [s for s in part.steps if s[1] in varies], part.stores, part.reduces)
+    with_steps(part, [s for s in part.steps if s[1] in varies])
 end
 varies_along_row(s::Union{Load,Position}, varies) =
     s.at.coefs[end] != 0 || any(((d, _),) -> d in varies, s.at.dynamic)

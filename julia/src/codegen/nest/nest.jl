@@ -40,7 +40,8 @@ function step!(n::Nest, s::Step, T::DataType)
 end
 load!(n::Nest, pointer::Symbol, at::Affine, T) = step!(n, Load(pointer, at), T)
 "f(operands...) as a T; operands are local variables and numbers."
-apply!(n::Nest, f, T::DataType, operands...) = step!(n, Apply(f, collect(Any, operands)), T)
+apply!(n::Nest, @nospecialize(f), T::DataType, operands::Vector{Any}) =
+    step!(n, Apply(f, operands), T)
 position!(n::Nest, at::Affine) = step!(n, Position(at), Int)
 
 "The value of an atom's element."
@@ -68,7 +69,7 @@ pointwise(n::Nest, a::Atom, index) = element(n, a, isempty(shape(a)) ? Affine[] 
 "An element of an integer atom as a position: a number where it is known."
 index_value(n::Nest, a::Literal, index) = zero_index(n) + Int(a.value)
 index_value(n::Nest, a::Var, index) =
-    Affine(rank(n), apply!(n, as_position, Int, element(n, a, index)))
+    Affine(rank(n), apply!(n, as_position, Int, Any[element(n, a, index)]))
 as_position(i::Integer) = i % Int
 as_position(i::UInt64) = ifelse(i > typemax(Int) % UInt64, typemax(Int), i % Int)
 
@@ -79,7 +80,7 @@ function clamped(n::Nest, a::Affine, low::Int, high::Int)
         low <= from && to <= high && return a
         from == to && return zero_index(n) + clamp(from, low, high)
     end
-    Affine(rank(n), apply!(n, clamp_position, Int, position_symbol(n, a), low, high))
+    Affine(rank(n), apply!(n, clamp_position, Int, Any[position_symbol(n, a), low, high]))
 end
 clamp_position(i::Int, low::Int, high::Int) = ifelse(i < low, low, ifelse(i > high, high, i))
 position_symbol(n::Nest, a::Affine) =
@@ -112,9 +113,9 @@ function inside(n::Nest, index::Vector{Affine}, sizes)
             a.coefs[end] == 0 && n.interior && continue
         end
         at = position_symbol(n, a)
-        here = apply!(n, within_bounds, Bool, at, size)
-        condition = condition === true ? here : apply!(n, &, Bool, condition, here)
-        safe[k] = Affine(rank(n), apply!(n, clamp_position, Int, at, 0, size - 1))
+        here = apply!(n, within_bounds, Bool, Any[at, size])
+        condition = condition === true ? here : apply!(n, &, Bool, Any[condition, here])
+        safe[k] = Affine(rank(n), apply!(n, clamp_position, Int, Any[at, 0, size - 1]))
     end
     condition, safe
 end
@@ -134,4 +135,4 @@ end
 
 "condition ? a : b, both computed."
 choose!(n::Nest, condition::Bool, a, b, T) = condition ? a : b
-choose!(n::Nest, condition, a, b, T) = apply!(n, ifelse, T, condition, a, b)
+choose!(n::Nest, condition, a, b, T) = apply!(n, ifelse, T, Any[condition, a, b])

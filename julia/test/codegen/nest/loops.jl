@@ -207,6 +207,21 @@ end
     end
 end
 
+@testset "remainders of small quotients are vectors: $T" for T in (Float32, Float64)
+    t = T === Float32 ? "f32" : "f64"
+    text = "(%0: $t[40], %1: $t[]) { %2: $t[40] = broadcast_in_dim %1 {shape=[40], dims=[]}
+      %3: $t[40] = rem %0 %2 return %3 }"
+    # The sign is given to bits.
+    @test stores_vectors(optimized(program(text)), T === Float32 ? "i32" : "i64")
+    x = randn(r, T, 40)
+    for y in T[0.3, -2, 0, Inf, NaN, 1e-30], far in T[1, Inf, NaN, 3e15]
+        x[7] = far
+        @test native_agrees(text, x, fill(y))
+    end
+    number = "(%0: $t[], %1: $t[]) { %2: $t[] = rem %0 %1 return %2 }"
+    @test all(native_agrees(number, fill(a), fill(b)) for a in T[7, -1e20], b in T[2, 0, 1e-3])
+end
+
 @testset "few are vectors for arguments of any extent, too" begin
     p = program("(%0: f64[40]) { %1: f64[40] = sin %0 %2: f64[40] = cos %1 return %1 %2 }")
     @test !occursin("_called", string(JaxprAD.kernel_code(p)[1]))
