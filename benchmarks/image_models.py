@@ -85,6 +85,18 @@ def root(a, x):
     return jnp.sum(x) + jnp.sum(lax.stop_gradient(x) * a)
 
 
+def sampled(key, positions, box):
+    """Particles in a periodic box, moved at random; waves at where they are."""
+    normal, uniform = jax.random.split(key)
+    moved = positions + 0.1 * jax.random.normal(normal, positions.shape)
+    between = jnp.mod(moved[:, None] - moved[None, :] + box / 2, box) - box / 2
+    squared = jnp.sum(between**2, axis=-1) + jnp.eye(moved.shape[0])
+    kept = jax.random.uniform(uniform, squared.shape) < 0.9
+    phases = jnp.exp(1j * moved[:, 0]) * lax.complex(jnp.cos(moved[:, 1]), jnp.sin(moved[:, 1]))
+    energy = jnp.sum(jnp.where(kept & (squared < 4.0), squared**-3.0 - jnp.power(squared, -1.5), 0.0))
+    return energy + jnp.sum(jnp.abs(phases + 2) ** 2) + jnp.real(jnp.vdot(phases, phases * phases))
+
+
 def solver(y, times, stiffness):
     """Adaptive steps of Heun's method that keep samples, and a search in them."""
 
@@ -92,11 +104,11 @@ def solver(y, times, stiffness):
         return jnp.stack([y[1], -stiffness * jnp.sin(y[0])])
 
     def unfinished(state):
-        _, y, _, k, _ = state
+        _, y, _, k, _, times = state
         return (k < times.shape[0]) & ~jnp.any(jnp.isnan(y))
 
     def step(state):
-        t, y, h, k, samples = state
+        t, y, h, k, samples, times = state
         slope = field(y)
         end_slope = field(y + h * slope)
         error = jnp.max(jnp.abs(h / 2 * (end_slope - slope)))
@@ -105,9 +117,9 @@ def solver(y, times, stiffness):
         sampled = accepted & (t + h >= times[k])
         samples = jnp.where(sampled, samples.at[k].set(y), samples)
         factor = jnp.clip(0.9 * jnp.sqrt(1e-3 / (error + 1e-12)), 0.2, 5.0)
-        return jnp.where(accepted, t + h, t), y, h * factor, k + sampled, samples
+        return jnp.where(accepted, t + h, t), y, h * factor, k + sampled, samples, times
 
-    start = (0.0, y, 0.05, 0, jnp.zeros((times.shape[0], 2)))
+    start = (0.0, y, 0.05, 0, jnp.zeros((times.shape[0], 2)), times)
     samples = lax.while_loop(unfinished, step, start)[4]
     angles, speeds = jnp.split(samples, 2, axis=1)
     ranked = jnp.take(speeds[:, 0], jnp.argsort(angles[:, 0]))
@@ -159,6 +171,7 @@ MODELS = (
     (solves, _of(_F64, (5, 5), (5,))),
     (mixture, _of(_F64, (100, 4), (3, 4), (3, 4), (3,))),
     (root, _of(_F64, (5,), (5,))),
+    (sampled, [jax.eval_shape(lambda: jax.random.key(0)), *_of(_F64, (12, 2), ())]),
     (solver, _of(_F64, (2,), (8,), ())),
     (waves, _of(_F64, (40, 40), ())),
     (bodies, _of(_F64, (4,), (4, 3), (4, 3))),

@@ -4,7 +4,7 @@
 "The code, with a call of LLVM's in place of each run of `VectorStep`s."
 assemble_vectors(k::KernelCode) = with(k; code = with_calls(k.code, k.generator.types))
 
-with_calls(x, types) = x
+with_calls(@nospecialize(x), types) = x
 with_calls(p::Parallel, types) = with_body(p, with_calls(p.body, types))
 with_calls(ex::Expr, types) = Expr(ex.head, with_calls(ex.args, types)...)
 function with_calls(code::Vector{Any}, types)

@@ -11,7 +11,7 @@ const INT_OPERATIONS = IdDict{Any,Any}((+) => Core.Intrinsics.add_int,
 
 The expression with intrinsic functions in place of calls whose operands' types are known; its type,
 or `nothing` where it is not known."""
-lean(x, types) = x, x isa Union{Float32,Float64,Int} ? typeof(x) : nothing
+lean(@nospecialize(x), types) = x, x isa Union{Float32,Float64,Int} ? typeof(x) : nothing
 lean(v::Symbol, types) = v, get(types, v, nothing)
 function lean(ex::Expr, types)
     ex.head === :call || return Expr(ex.head, (first(lean(a, types)) for a in ex.args)...), nothing
@@ -19,17 +19,17 @@ function lean(ex::Expr, types)
     lean_call(f, Any[first(x) for x in operands], Any[last(x) for x in operands])
 end
 
-plain_call(f, x) = Expr(:call, f, x...), nothing
-function lean_call(f, x, T)
+plain_call(@nospecialize(f), x) = Expr(:call, f, x...), nothing
+function lean_call(@nospecialize(f), x, T)
     length(x) == 2 && T[1] === T[2] && T[1] isa DataType || return plain_call(f, x)
     lean_binary(f, x, T[1])
 end
-lean_binary(f, x, ::Type) = plain_call(f, x)
-function lean_binary(f, x, ::Type{T}) where {T<:Union{Float32,Float64}}
+lean_binary(@nospecialize(f), x, ::Type) = plain_call(f, x)
+function lean_binary(@nospecialize(f), x, ::Type{T}) where {T<:Union{Float32,Float64}}
     g = f === (-) ? Core.Intrinsics.sub_float : get(FLOAT_OPERATIONS, f, nothing)
     g === nothing ? plain_call(f, x) : (Expr(:call, g, x...), T)
 end
-function lean_binary(f, x, ::Type{Int})
+function lean_binary(@nospecialize(f), x, ::Type{Int})
     f === (<) && return Expr(:call, Core.Intrinsics.slt_int, x...), Bool
     g = get(INT_OPERATIONS, f, nothing)
     g === nothing ? plain_call(f, x) : (Expr(:call, g, x...), Int)

@@ -18,8 +18,13 @@ Base.:(==)(a::Apply, b::Apply) =
     a.f === b.f && length(a.operands) == length(b.operands) && all(map(===, a.operands, b.operands))
 Base.:(==)(a::Position, b::Position) = a.at == b.at
 Base.hash(s::Load, h::UInt) = hash(s.pointer, hash(s.at, h))
-Base.hash(s::Apply, h::UInt) =
-    foldl((h, x) -> hash(objectid(x), h), s.operands; init = hash(objectid(s.f), h))
+function Base.hash(s::Apply, h::UInt)
+    h = hash(objectid(s.f), h)
+    for x in s.operands
+        h = hash(objectid(x)::UInt, h)
+    end
+    h
+end
 Base.hash(s::Position, h::UInt) = hash(s.at, h)
 
 "`value` of each point goes to `pointer` at `at`."

@@ -94,7 +94,7 @@ function write_versions!(f, g::Generator, part::RowPart, checks, variables, from
             emit_code!(g, :($exceeded = $exceeded | $(exceeds)($limit, $(x...))))
         end
     end
-    forms = Dict(c.step => c.fast for c in checks)
+    forms = Dict{Symbol,Any}(c.step => c.fast for c in checks)
     assumed = with_steps(part,
         [(v, haskey(forms, v) ? Apply(forms[v], st.operands) : st, T) for (v, st, T) in part.steps])
     fast, slow = block(() -> f(assumed), g), block(() -> f(for_all_arguments(part)), g)

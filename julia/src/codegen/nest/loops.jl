@@ -178,7 +178,8 @@ store_expression(x::Store, value, variables) =
         $(expression(x.at + 1, variables))))
 # Functions whose result has the dtype that the primitive's has; to say so again
 # costs the compiler time.
-const KEEP_DTYPE = (+, -, *, muladd, &, |, ifelse, clamp_position, as_position, within_bounds)
+const KEEP_DTYPE = Base.IdSet{Any}((+, -, *, muladd, &, |, ifelse, clamp_position, as_position,
+    within_bounds))
 
 function combine!(g, r::Reduce, variables, value)
     if r.pointer === nothing

@@ -76,7 +76,7 @@ least_row(part, sums) =
     SHORT_ROW_OF_LONG_FUNCTIONS : SHORT_ROW
 islong((_, step, T)) = step isa Apply && islong_function(step.f)
 ischecked((_, step, T)) = step isa Apply && step.f in FAST_FORMS
-islong_function(f) = f in LONG_FUNCTIONS
+islong_function(@nospecialize(f)) = f in LONG_FUNCTIONS
 islong_function(w::Widened) = islong_function(w.f)
 islong_function(e::Versioned) = true
 const LONG_FUNCTIONS, FAST_FORMS = Base.IdSet{Any}(), Base.IdSet{Any}()

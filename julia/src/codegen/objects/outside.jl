@@ -50,7 +50,7 @@ read_place(t::OutsideTable, p::Place, ::Type{P}) where {P<:Ptr} =
 """
 The code with places of the table instead of addresses, and the threads of who
 calls it instead of this Julia's."""
-outside(x, t::OutsideTable) = x
+outside(@nospecialize(x), t::OutsideTable) = x
 outside(p::Ptr, t::OutsideTable) = p == C_NULL ? p : read_place(t, place_of(p, t), typeof(p))
 outside(f::FunctionPointer, t::OutsideTable) =
     read_place(t, Place(:function, string(f.name)), Ptr{Cvoid})
