@@ -15,6 +15,7 @@ import numpy as np
 from jax import lax
 
 from ..errors import ArgumentError, ProgramTypeError, PyBridgeError, UnsupportedPrimitive
+from ..ir.dead_code import is_symbolic
 from ..ir.deferred import is_of_a_rule, rule_of
 from ..ir.numerals import COMPLEX, DTYPES, dtype_name
 from ..ir.program import Equation, Program
@@ -27,6 +28,7 @@ from .primitives import SPECS
 from .structures import with_structure
 
 Arrays = tuple[Any, ...]
+RunRule = Callable[[Program, Sequence[Any]], Sequence[Any]]
 
 
 def to_jax(
@@ -36,6 +38,7 @@ def to_jax(
     portable: bool = False,
     sizes: Iterable[tuple[str, Any]] = (),
     at_sources: bool = False,
+    run_rule: RunRule | None = None,
 ) -> Callable[..., Arrays]:
     """A function of one array for each input of the Program; it returns a tuple, one array for each output.
 
@@ -43,6 +46,7 @@ def to_jax(
     portable: without calls of a platform's library, where `frontend.portable` can do without.
     sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
     at_sources: JAX is told that operations come from the lines of the equations, and not from the caller's.
+    run_rule: takes a Program that a user's derivative rule gives, and its arguments, in place of operations.
 
     Raises UnsupportedPrimitive here, before anything runs, for an operation that is not in the table. The
     function raises ArgumentError for arguments that do not fit, ProgramTypeError for a Program whose
@@ -54,7 +58,15 @@ def to_jax(
         arrays = _arguments(program, args)
         dims = Dimensions(program.input_types, [x.shape for x in arrays], sizes)
         axes = devices.varying_together(arrays)
-        context = _Context(dims, program.rules, axes, after=after, portable=portable, at_sources=at_sources)
+        context = _Context(
+            dims,
+            program.rules,
+            axes,
+            after=after,
+            portable=portable,
+            at_sources=at_sources,
+            run_rule=run_rule,
+        )
         with next_objects.avoided():
             return _evaluate(program, arrays, context)
 
@@ -156,7 +168,7 @@ class _Context:
     axes: in `shard_map`, over which mesh axes values vary. The Program's arguments do, so must a constant:
     it may be what a loop begins with, or the result of one branch of two.
     depth: how many checkpoints are around.
-    after, portable, at_sources: of `to_jax`.
+    after, portable, at_sources, run_rule: of `to_jax`.
     """
 
     dims: Dimensions
@@ -166,6 +178,7 @@ class _Context:
     after: Callable[[Any], Any] | None = None
     portable: bool = False
     at_sources: bool = False
+    run_rule: RunRule | None = None
 
     def spread(self, x: Any) -> Any:
         return devices.varying_over(x, self.axes)
@@ -248,9 +261,15 @@ class _Body:
         """By the names that the Program has in their place."""
         return self.context.rules
 
-    def of(self, program: Program) -> _Body:
-        """Another Program, with rules of its own, at the same place."""
-        return _Body(program, replace(self.context, rules=program.rules))
+    def by_rule(self, program: Program, args: Sequence[Any], whole: bool) -> Arrays:
+        """The results of another Program, with rules of its own, that a rule of the user's gives here.
+
+        whole: it may run as a whole.
+        """
+        run = self.context.run_rule
+        if not whole or run is None or is_symbolic(program):
+            return _Body(program, replace(self.context, rules=program.rules))(*args)
+        return tuple(map(self.context.spread, run(program, args)))
 
     def shape(self, type_: TensorType) -> tuple[int, ...]:
         return self.context.dims.shape(type_)

@@ -7,9 +7,10 @@ each runs: as a native kernel of Julia's (`native`), or re-emitted as lax operat
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -22,7 +23,7 @@ from ..errors import EngineUnavailable, NotDifferentiable
 from ..frontend.adapter import checks, devices, eager, jaxprs, jets, partial_evaluation
 from ..frontend.adapter.extend import Primitive
 from ..frontend.dimensions import Dimensions, Sizes
-from ..frontend.emission import to_jax
+from ..frontend.emission import RunRule, to_jax
 from ..ir.cost_model import reason_for_xla
 from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
 from ..ir.deferred import NoProgram, remembered, values
@@ -153,7 +154,8 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
         )
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
-        return jvp_by_jax(program, active, primals, tangents, sizes)
+        run_rule = None if execute in BY_XLA else functools.partial(_rule, execute, explain)
+        return jvp_by_jax(program, active, primals, tangents, sizes, run_rule)
     ys, rest = results[: len(program.outputs)], iter(results[len(program.outputs) :])
     return ys, [
         next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(cut.has_tangent, ys, strict=True)
@@ -274,11 +276,19 @@ def jvp_by_jax(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     sizes: Sizes = (),
+    run_rule: RunRule | None = None,
 ):
-    """The JVP rule of a Program's call by JAX, which runs rules that no Program can hold."""
-    of_active = jaxprs.at_places(to_jax(program, sizes=sizes), active, primals)
+    """The JVP rule of a Program's call by JAX, which runs rules that no Program can hold.
+
+    run_rule: runs the parts of users' rules that are Programs, as a `custom_vjp`'s forward rule may be.
+    """
+    of_active = jaxprs.at_places(to_jax(program, sizes=sizes, run_rule=run_rule), active, primals)
     ys, dots = jax.jvp(of_active, [primals[i] for i in active], [tangents[i] for i in active])
     return list(ys), [jaxprs.no_tangent(y) if jaxprs.is_zero(t) else t for y, t in zip(ys, dots, strict=True)]
+
+
+def _rule(execute: str, explain: bool, program: Program, args: Sequence[Any]) -> Sequence[Any]:
+    return call(replace(program, name=program.name or "rule"), *args, execute=execute, explain=explain)
 
 
 ad.primitive_jvps[julia_call_p] = _jvp

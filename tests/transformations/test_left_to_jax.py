@@ -200,6 +200,31 @@ def test_a_solver_within_a_root():
     assert_agree(jax.vmap(g)(batch), jax.vmap(root)(batch), "batch", 1e-5)
 
 
+@pytest.mark.parametrize("mode", ["julia", "auto"])
+def test_a_forward_rule_is_a_program_where_the_backward_rule_is_not(mode, capsys):
+    @jax.custom_vjp
+    def root(x):
+        return lax.fori_loop(0, 8, lambda _, y: 0.5 * (y + x / y), x)
+
+    def backward(residuals, ct):
+        return (ct / (2 * residuals) * (1 + 0 * int4(residuals)),)
+
+    root.defvjp(lambda x: (root(x),) * 2, backward)
+
+    def f(x):
+        return jnp.sum(jnp.sin(root(x * x + 1)))
+
+    g = pb.bridge(f, execute=mode, explain=True)
+    assert_agree(jax.jit(jax.grad(g))(X), jax.grad(f)(X), "gradient", 1e-5)
+    said = capsys.readouterr().err
+    assert re.search("f runs as XLA operations, differentiated by JAX: .*int4", said)
+    assert "rule runs as native kernel" in said
+    second = (jax.grad(lambda x, f=f: jnp.vdot(jax.grad(f)(x), DX))(X) for f in (g, f))
+    assert_agree(*second, "second derivative", 1e-4)
+    batch = jnp.stack([X, X + 1])
+    assert_agree(jax.vmap(jax.grad(g))(batch), jax.vmap(jax.grad(f))(batch), "batch", 1e-5)
+
+
 def test_what_is_the_same_in_each_trip_of_a_scan_is_kept_once():
     def f(w, x):
         def step(c, _):

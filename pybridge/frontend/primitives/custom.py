@@ -45,7 +45,7 @@ def _jvp_by_name(call, rule: Rule):
         traced = rule.traced(tuple(not jaxprs.is_zero(t) for t in tangents))
         inexact = [t.inexact for t in call.program.input_types]
         given = map(jaxprs.instantiated, itertools.compress(tangents, inexact))
-        results = _applied(call, traced.bodies["jvp"], [*primals, *given])
+        results = _applied(call, traced.bodies["jvp"], [*primals, *given], whole=False)
         values, dots = results[: len(traced.active)], iter(results[len(traced.active) :])
         tangents_out = []
         for y, type_, active in zip(values, call.program.output_types, traced.active, strict=True):
@@ -56,13 +56,16 @@ def _jvp_by_name(call, rule: Rule):
     return jvp
 
 
-def _applied(call, body: Body, args: Sequence[Any]) -> Sequence[Any]:
-    """A body of the rule of a function whose value is `call`."""
+def _applied(call, body: Body, args: Sequence[Any], whole: bool = True) -> Sequence[Any]:
+    """A body of the rule of a function whose value is `call`.
+
+    whole: all results need all arguments. Where tangents are among these, values do not wait for them.
+    """
     try:
         program = body.program
     except NoProgram:
         return body.run(*args)
-    return call.of(program)(*args)
+    return call.by_rule(program, args, whole)
 
 
 def _jvp_by_body(call, jvp):
