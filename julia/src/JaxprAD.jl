@@ -282,4 +282,7 @@ include("serve/functions.jl")
 include("serve/enzyme.jl")
 include("serve/workload.jl")
 
+# Addresses are of a process: an image has those of the one that made it.
+__init__() = foreach(empty!, (SOURCES, BLAS_SYMBOLS))
+
 end

@@ -21,7 +21,8 @@ const SIMPLIFY_CAREFULLY = [Pass(:simplify_carefully, p -> simplified(p, true)),
 
 Dead code, identities, constant folding, common subexpressions, and, where `factor`, factoring of
 common linear maps (`L(u) + L(v) → L(u + v)`) and of common pairs of terms, until nothing more is
-found. Values change by rounding at most, and without factoring by signs of zeros alone."""
+found. Values change by rounding at most, and without factoring only those of powers and of sums
+whose terms are equal."""
 function optimize(p::Program; factor::Bool = true)
     inner(q) = optimize(q; factor = factor)
     # Nested Programs see nothing of what is around them, so once is enough for them.

@@ -48,8 +48,6 @@ source_at(address::Ptr{Cvoid}) =
 source_at(interpreted) = source_found(interpreted)
 const SOURCES = Dict{Ptr{Cvoid},String}()
 const SOURCES_LOCK = ReentrantLock()
-# In an image of this code are the addresses of the process that wrote it.
-__init__() = empty!(SOURCES)
 
 function source_found(address)
     frames = StackTraces.lookup(address)
