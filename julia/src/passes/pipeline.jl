@@ -12,17 +12,15 @@ run_passes(passes, p::Program, run = (pass, q) -> pass.run(q))::Program =
 
 # ---- optimize
 
-const SIMPLIFY = [Pass(:simplify, simplified), Pass(:dce, dce)]
-"The same, but no sign moves that is used elsewhere too."
-const SIMPLIFY_CAREFULLY = [Pass(:simplify_carefully, p -> simplified(p, true)), Pass(:dce, dce)]
+simplify_passes(; options...) = [Pass(:simplify, p -> simplified(p; options...)), Pass(:dce, dce)]
 
 """
     optimize(program; factor = true) -> Program
 
 Dead code, identities, constant folding, common subexpressions, and, where `factor`, factoring of
-common linear maps (`L(u) + L(v) → L(u + v)`) and of common pairs of terms, until nothing more is
-found. Values change by rounding at most, and without factoring only those of powers and of sums
-whose terms are equal."""
+common linear maps (`L(u) + L(v) → L(u + v)`), of common pairs of terms and of what all terms of a
+sum have, until nothing more is found. Values change by rounding at most, and without factoring
+those of powers alone."""
 function optimize(p::Program; factor::Bool = true)
     inner(q) = optimize(q; factor = factor)
     # Nested Programs see nothing of what is around them, so once is enough for them.
@@ -36,20 +34,20 @@ function optimize(p::Program; factor::Bool = true)
     # What a body's own loops leave as it is, is seen only now.
     p = loop_constants(p, inner)
     most = factor ? ROUNDS : 0
-    shorter = rounds(SIMPLIFY, p, most)
+    shorter = rounds(simplify_passes(; regroup = factor), p, most)
     # A sign that was used twice and moved is there twice; mostly sums absorb it, but where not it
     # had better stay.
     count_equations(shorter) <= count_equations(p) ? shorter :
-    rounds(SIMPLIFY_CAREFULLY, p, most)
+    rounds(simplify_passes(; regroup = factor, careful = true), p, most)
 end
 
 "Simplified, and at most so often factored and simplified again, while that pays."
-function rounds(simplify_passes, p::Program, most)
-    p = run_passes(simplify_passes, p)
+function rounds(passes, p::Program, most)
+    p = run_passes(passes, p)
     for _ in 1:most
         factored = factor_sums(p)
         factored === p && break
-        candidate = run_passes(simplify_passes, factored)
+        candidate = run_passes(passes, factored)
         effort(candidate) < effort(p) || break
         p = candidate
     end

@@ -1,14 +1,14 @@
 # One forward pass: identities, constant folding, common subexpressions.
 
 """
-    simplified(program, careful = false) -> Program
+    simplified(program; careful = false, regroup = true) -> Program
 
 Operands replaced by what they are known to equal, identities applied (rules/identities.jl),
 elementwise equations of literals folded, equal equations merged. Nested Programs are taken as they
-are."""
-function simplified(p::Program, careful::Bool = false)
+are. `careful`: no sign moves that is used elsewhere too. `regroup`: factors move out of sums."""
+function simplified(p::Program; careful::Bool = false, regroup::Bool = true)
     pass = SimplifyPass(Environment(), IdDict{Var,Equation}(), Dict{Computation,Vector{Atom}}(),
-        use_counts(p), careful, Equation[])
+        use_counts(p), careful, regroup, Equation[])
     for e in p.equations
         check_cancelled()
         simplify_equation!(pass, e)
@@ -58,6 +58,7 @@ struct SimplifyPass
     # of each result, with those of the results that it replaces
     uses::IdDict{Var,Int}
     careful::Bool                           # move no sign that is used elsewhere too
+    regroup::Bool                           # move factors out of sums
     equations::Vector{Equation}
 end
 
@@ -82,12 +83,13 @@ end
 
 """
 What identities may ask about an atom: `definition(a)`, the equation that binds it or nothing, and
-whether its sign may be moved."""
+whether its sign may be moved; and whether factors may."""
 struct Definitions
     pass::SimplifyPass
 end
 (d::Definitions)(a) = a isa Var ? get(d.pass.definition, a, nothing) : nothing
 isonly_use(d::Definitions, a) = get(d.pass.uses, a, 0) == 1
+regroups(d::Definitions) = d.pass.regroup
 ismovable(d::Definitions, a) = !d.pass.careful || isonly_use(d, a)
 
 "The atoms that stand for the equation's results, appending what they need."

@@ -101,11 +101,14 @@ struct Repeated
     type::TensorType
 end
 
-"An array as such a product that is the same along an axis, or nothing."
+"""
+An array as such a product that is the same along an axis, or nothing. The sum of no elements is 0,
+also of an infinite factor."""
 function repeated_product(x, definition)
+    regroups(definition) || return nothing
     factors = Tuple{Atom,Vector{Int}}[]
     type = aval(x)
-    isinexact(type.dtype) && sizeof(real(type.dtype)) >= 4 &&
+    isinexact(type.dtype) && sizeof(real(type.dtype)) >= 4 && !any(isequal(0), type.shape) &&
         product_of_broadcasts!(factors, x, ndims(type), definition) || return nothing
     varying = sort!(unique(Int[d for (_, dims) in factors for d in dims]))
     sort!(factors; by = ((a, _),) -> a isa Literal)

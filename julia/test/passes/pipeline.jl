@@ -286,6 +286,18 @@ end
     end
 end
 
+@testset "sums of no elements are 0, whatever is repeated" begin
+    infinite = "%1: f64[] = log 0.0:f64 %2: f64[0,3] = broadcast_in_dim %1 {shape=[0, 3], dims=[]}"
+    dot = product("%0", "%2", ([1], [0]))
+    for text in ("() { $infinite %3: f64[3] = reduce_sum %2 {axes=[0]} return %3 }",
+        "(%0: f64[2,0]) { $infinite %3: f64[2,3] = $dot return %3 }")
+        x = startswith(text, "()") ? [] : [zeros(0, 2)]
+        for p in (program(text), optimized(text), optimize(program(text); factor = false))
+            @test all(iszero, run(p, x)[1])
+        end
+    end
+end
+
 @testset "what is for transforms only is not in native code" begin
     for op in ("stop_gradient", "copy")
         p = JaxprAD.prepare_native(program("(%0: f64[2]) { %1: f64[2] = $op %0
@@ -302,6 +314,11 @@ end
     x = [fill(1.0), fill(1e-16)]
     @test names_of(optimized(text)) == [:add, :mul]
     @test names_of(optimize(program(text); factor = false)) == [:mul, :mul, :add]
+    dot = product("%0", "%1", ([0], [0]))
+    mean = program("(%0: f64[10]) { %1: f64[10] = broadcast_in_dim 0.1:f64 {shape=[10], dims=[]}
+      %2: f64[] = $dot return %2 }")
+    @test names_of(optimize(mean)) == [:reduce_sum, :mul]
+    @test JaxprAD.run(JaxprAD.compile(mean), mean, [fill(1e308, 10)])[1][] ≈ 1e308
     native(p) = JaxprAD.run(JaxprAD.compile(p), p, x)[1][]
     @test native(program(text)) == 3.0000000000000004 != native(optimized(text))
 end
