@@ -7,21 +7,25 @@ function rem(a::Float64, b::Float64)
     e = binary_exponent(y)
     while x >= y
         divisor = scaled(y, max(binary_exponent(x) - e - 51, 0))
-        x = fma(-trunc(x / divisor), divisor, x)
-        x = ifelse(x < 0, x + divisor, x)       # the quotient was rounded up
+        x = after_division(x, divisor)
     end
     flipped(ifelse(b != b, b, x), sign_of(a))
 end
 rem(a::Float32, b::Float32) = Float32(rem(Float64(a), Float64(b)))
 
 """
-Where the quotient is small, one division: it is rounded up to the next whole number at most, and
-the difference is a multiple of the smaller unit in the last place, of no more digits than `a` or
-`b`."""
+What one division leaves of x ≥ 0, exactly where the quotient is small: it is rounded up to the next
+whole number at most, and the difference is a multiple of the smaller unit in the last place, of no
+more digits than `x` or `y`."""
+@inline function after_division(x, y)
+    r = fma(-trunc(x / y), y, x)
+    ifelse(r < 0, r + y, r)
+end
+
+# Where the quotient is small, one division will do.
 @inline function rem_near(a::Binary, b::Binary)
     x, y = abs(a), abs(b)
-    r = fma(-trunc(x / y), y, x)
-    r = ifelse(r < 0, r + y, r)
+    r = after_division(x, y)
     flipped(ifelse(x < y, x, r), sign_of(a))    # infinity times 0 is NaN
 end
 @inline extent(a::T, b::T) where {T<:Binary} = abs(a / b)

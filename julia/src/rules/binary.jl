@@ -19,12 +19,12 @@ quotient(a::T, b::T) where {T<:Signed} =
 quotient(a::T, b::T) where {T<:Unsigned} =
     ifelse(b == 0, ~zero(T), Core.Intrinsics.udiv_int(a, harmless(b)))
 remainder(a, b) = NumberMath.rem(a, b)
-NumberMath.near(::typeof(remainder), T::Type{<:AbstractFloat}) = NumberMath.near(NumberMath.rem, T)
-NumberMath.called(::typeof(remainder)) = NumberMath.called(NumberMath.rem)
 remainder(a::T, b::T) where {T<:Signed} =
     ifelse(b == 0, a, Core.Intrinsics.srem_int(a, harmless(b)))
 remainder(a::T, b::T) where {T<:Unsigned} =
     ifelse(b == 0, a, Core.Intrinsics.urem_int(a, harmless(b)))
+NumberMath.near(::typeof(remainder), T::Type{<:AbstractFloat}) = NumberMath.near(NumberMath.rem, T)
+NumberMath.called(::typeof(remainder)) = NumberMath.called(NumberMath.rem)
 
 @binary(:div, quotient; cost = 4,
     tangents = ((t, y, a, b) -> t / b, (t, y, a, b) -> -(t * (y * (1 / b)))),

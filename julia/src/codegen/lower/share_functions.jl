@@ -61,13 +61,7 @@ Base.:(==)(a::Form, b::Form) =
     length(a.tokens) == length(b.tokens) && all(map(same_token, a.tokens, b.tokens))
 same_token(@nospecialize(a), @nospecialize(b)) =
     a === b || (a isa String && b isa String && a == b)
-token_hash(@nospecialize(x))::UInt = x isa String ? hash(x) : objectid(x)
-function Base.hash(f::Form, h::UInt)
-    for x in f.tokens
-        h = hash(token_hash(x), h)
-    end
-    h
-end
+Base.hash(f::Form, h::UInt) = hash_identities(f.tokens, h)
 
 # ---- stretches
 

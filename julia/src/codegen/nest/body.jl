@@ -18,14 +18,17 @@ Base.:(==)(a::Apply, b::Apply) =
     a.f === b.f && length(a.operands) == length(b.operands) && all(map(===, a.operands, b.operands))
 Base.:(==)(a::Position, b::Position) = a.at == b.at
 Base.hash(s::Load, h::UInt) = hash(s.pointer, hash(s.at, h))
-function Base.hash(s::Apply, h::UInt)
-    h = hash(objectid(s.f), h)
-    for x in s.operands
-        h = hash(objectid(x)::UInt, h)
+Base.hash(s::Apply, h::UInt) = hash_identities(s.operands, hash(objectid(s.f), h))
+Base.hash(s::Position, h::UInt) = hash(s.at, h)
+
+"The hash of objects by what they are, of texts by what they say; compiled once for all types."
+function hash_identities(objects::Vector{Any}, h::UInt)
+    for x in objects
+        h = hash(identity_hash(x), h)
     end
     h
 end
-Base.hash(s::Position, h::UInt) = hash(s.at, h)
+identity_hash(@nospecialize(x))::UInt = x isa String ? hash(x) : objectid(x)
 
 "`value` of each point goes to `pointer` at `at`."
 struct Store
