@@ -93,42 +93,39 @@ stretches(e) = shape(e.inputs[1]) != shape(e.outputs[1])[e[:dims].+1]
 # ---- products of broadcasts
 
 """
-An array that is a product of broadcasts: its `factors`, each with the axes along which it varies,
-and the axes along which any does."""
-struct Repeated
-    factors::Vector{Tuple{Atom,Vector{Int}}}
+An array that is a product of broadcasts, the same along an axis: the axes along which it varies,
+and how the product is defined."""
+struct Repeated{D}
+    array::Var
     varying::Vector{Int}
-    type::TensorType
+    definition::D
 end
 
 """
-An array as such a product that is the same along an axis, or nothing. The sum of no elements is 0,
-also of an infinite factor."""
+An array as such a product, or nothing. The sum of no elements is 0, also of an infinite factor."""
 function repeated_product(x, definition)
     regroups(definition) || return nothing
-    factors = Tuple{Atom,Vector{Int}}[]
-    type = aval(x)
+    type, axes = aval(x), Vector{Int}[]
     isinexact(type.dtype) && sizeof(real(type.dtype)) >= 4 && !any(isequal(0), type.shape) &&
-        product_of_broadcasts!(factors, x, ndims(type), definition) || return nothing
-    varying = sort!(unique(Int[d for (_, dims) in factors for d in dims]))
-    sort!(factors; by = ((a, _),) -> a isa Literal)
+        product_of_broadcasts!(axes, x, ndims(type), definition) || return nothing
+    varying = sort!(unique(reduce(vcat, axes)))
     any(d -> !(d in varying) && type.shape[d+1] != 1, 0:ndims(type)-1) ?
-    Repeated(factors, varying, type) : nothing
+    Repeated(x, varying, definition) : nothing
 end
 
 """
-Notes the factors of a product with the axes along which each varies; false where one is no
-broadcast, or the factors are many."""
-function product_of_broadcasts!(factors, a, rank, definition)
-    length(factors) < MOST_FACTORS || return false
-    a isa Literal && return (push!(factors, (a, Int[])); true)
+Notes the axes along which each factor of a product varies; false where one is no broadcast, or the
+factors are many."""
+function product_of_broadcasts!(axes, a, rank, definition)
+    length(axes) < MOST_FACTORS || return false
+    a isa Literal && return (push!(axes, Int[]); true)
     e = definition(a)
     e === nothing && return false
     if name(e.op) === :mul
-        return all(x -> product_of_broadcasts!(factors, x, rank, definition), e.inputs)
+        return all(x -> product_of_broadcasts!(axes, x, rank, definition), e.inputs)
     end
     e.op isa BroadcastInDim && length(e[:dims]) < rank && !stretches(e) || return false
-    push!(factors, (e.inputs[1], e[:dims]))
+    push!(axes, e[:dims])
     true
 end
 const MOST_FACTORS = 4
@@ -136,15 +133,17 @@ const MOST_FACTORS = 4
 "Its place among the axes that vary, of each of these axes."
 places(r::Repeated, axes) = Int[findfirst(==(d), r.varying) - 1 for d in axes]
 
-"The array of the axes that vary; a number where none does."
-function varying_part!(b::Builder, r::Repeated)
-    small = r.type.shape[r.varying.+1]
-    parts = Atom[
-        a isa Literal ? a :
-        emit(b, :broadcast_in_dim, a; shape = small, dims = places(r, dims))
-        for (a, dims) in r.factors
-    ]
-    foldl((y, z) -> emit(b, :mul, y, z), parts)
+"""
+The array of the axes that vary; a number where none does. The factors are multiplied in the order
+in which they were, since another may overflow."""
+varying_part!(b::Builder, r::Repeated) = varying_part!(b, r, r.array)
+varying_part!(::Builder, ::Repeated, a::Literal) = a
+function varying_part!(b::Builder, r::Repeated, a::Var)
+    e = r.definition(a)
+    name(e.op) === :mul &&
+        return emit(b, :mul, (varying_part!(b, r, x) for x in e.inputs)...)
+    small = shape(r.array)[r.varying.+1]
+    emit(b, :broadcast_in_dim, e.inputs[1]; shape = small, dims = places(r, e[:dims]))
 end
 
 function simplify(::ReduceSum, eqn, x, definition)
@@ -152,7 +151,9 @@ function simplify(::ReduceSum, eqn, x, definition)
     single === nothing ? sum_of_repeated(eqn, x[1], definition) : single
 end
 
-"The sum of an array along axes along which it is the same: a multiple."
+"""
+The sum of an array along axes along which it is the same: a multiple. The range is as it was: what
+is summed first is no larger than the result."""
 function sum_of_repeated(eqn, x, definition)
     r = repeated_product(x, definition)
     r === nothing && return nothing
@@ -185,20 +186,25 @@ end
 
 """
 A product one of whose factors, the k-th, is the same along some axes: the other factor is summed
-along those that are contracted, and along the others the result is the same."""
+along those that are contracted, and along the others the result is the same. A number multiplies
+the other factor before that is summed, which may overflow without it."""
 function product_with_repeated(eqn, r::Repeated, k)
     own, others, y = factor_axes(eqn, k), factor_axes(eqn, 3 - k), eqn.inputs[3-k]
     kept = [d in r.varying for d in own.contract]
     gone, left = others.contract[.!kept], axes_except(aval(y), others.contract[.!kept])
     b = Builder(Equation[], eqn.source)
+    factor = varying_part!(b, r)
+    isnumber = isscalar(factor)
+    isnumber && (y = scaled!(b, factor, y))
     isempty(gone) || (y = emit(b, :reduce_sum, y; axes = sort(gone)))
     remaining(axes) = Int[findfirst(==(d), left) - 1 for d in axes]
-    factors = (varying_part!(b, r), y)
+    factors = (factor, y)
     contract = (places(r, own.contract[kept]), remaining(others.contract[kept]))
     batch = (places(r, own.batch), remaining(others.batch))
     order = k == 1 ? [1, 2] : [2, 1]
     in_order(pair) = pair[order]
-    product = small_product!(b, eqn, in_order(factors), in_order(contract), in_order(batch))
+    product = isnumber ? y :
+        small_product!(b, eqn, in_order(factors), in_order(contract), in_order(batch))
     axes = repeated_axes(eqn, r, k)
     rank = ndims(aval(eqn.outputs[1]))
     emit(b, :broadcast_in_dim, product; shape = shape(eqn.outputs[1]),
@@ -208,12 +214,12 @@ end
 
 "The axes of a product that a factor has and along which it is the same."
 function repeated_axes(eqn, r::Repeated, k)
-    axes = axes_except(r.type, factor_axes(eqn, k).contract)
+    axes = axes_except(aval(r.array), factor_axes(eqn, k).contract)
     [at for (d, at) in zip(axes, result_axes(eqn, k)) if !(d in r.varying)]
 end
 
 function small_product!(b::Builder, eqn, factors, contract, batch)
-    number = findfirst(isscalar, collect(factors))
+    number = findfirst(isscalar, factors)
     number === nothing || return scaled!(b, factors[number], factors[3-number])
     emit(b, :dot_general, factors...; lhs_contract = contract[1], rhs_contract = contract[2],
         lhs_batch = batch[1], rhs_batch = batch[2], dtype = eqn[:dtype],

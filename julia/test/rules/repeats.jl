@@ -139,6 +139,23 @@ end
     @test :dot_general in names_of(JaxprAD.optimize(vjp(program(narrow))))
 end
 
+@testset "the range of products stays as it was" begin
+    sum_of(factor) = """(%0: f64[6,4], %1: f64[]) {
+      %2: f64[6,4] = broadcast_in_dim %1 {shape=[6, 4], dims=[]}
+      %3: f64[6,4] = broadcast_in_dim 0.1:f64 {shape=[6, 4], dims=[]}
+      %4: f64[6,4] = mul %2 1e-200:f64
+      %5: f64[6,4] = mul %4 %2
+      %6: f64[] = dot_general $factor %0 {lhs_contract=[0, 1], rhs_contract=[0, 1],
+        lhs_batch=[], rhs_batch=[], dtype=f64, precision=none}
+      return %6 }"""
+    large, x = fill(5e307, 4, 6), fill(1.5, 4, 6)
+    for (factor, inputs) in ("%3" => Any[large, fill(0.0)], "%2" => Any[large, fill(0.1)],
+        "%5" => Any[x, fill(1e200)])
+        p = same_optimized(sum_of(factor), inputs)
+        @test !(:dot_general in names_of(p)) && isfinite(run(p, inputs)[1][])
+    end
+end
+
 @testset "a function of what is the same along some axes is computed without them" begin
     computed(op) = """(%0: f64[4,3], %1: f64[3,5]) {
       %2: f64[4,3,5] = broadcast_in_dim %0 {shape=[4, 3, 5], dims=[0, 1]}
