@@ -46,7 +46,8 @@ PROBLEMS: tuple[Problem, ...] = (
     ),
     Problem("optimistix", "boundary_value", "boundary value problem by Newton"),
     Problem("optimistix", "curve_fit", "least squares by Levenberg-Marquardt"),
-    Problem("optimistix", "minimise", "minimum by BFGS"),
+    # JAX's iterations end 1.6e-9 from the minimum, ours, which round otherwise, 3e-11.
+    Problem("optimistix", "minimise", "minimum by BFGS", tolerance=1e-6),
     Problem("lineax", "tridiagonal", "implicit heat steps, tridiagonal solves in a scan"),
     Problem("lineax", "conjugate_gradients", "conjugate gradients of a function"),
     Problem("lineax", "least_squares", "ridge regression by QR"),

@@ -68,11 +68,13 @@ def bridge(
     while_bound: an upper bound on the trips of every `lax.while_loop` in `f` whose count is not known; with
         it XLA runs such loops in reverse mode. One that runs longer there has NaN for a derivative, and
         raises NotDifferentiable where JAX runs without `jit`. Native kernels need no bound, and use none.
-    package_rules: loops of packages remain what these make of them. Otherwise, where kernels are native,
-        engine "transpose" differentiates equinox's loops with checkpoints, by which diffrax's default adjoint
-        solves, as the loops that they are: forwards too, and to any order. A loop that would carry more
-        than 256 MiB in as many trips as it may make keeps its rule in any case. Scans whose trips do nothing
-        once a condition is false, as those of bounded loops, end there.
+    package_rules: loops, solves and checks of packages remain what these make of them. Otherwise, where
+        kernels are native, engine "transpose" differentiates equinox's loops with checkpoints, by which
+        diffrax's default adjoint solves, as the loops that they are: forwards too, and to any order. A loop
+        that would carry more than 256 MiB in as many trips as it may make keeps its rule in any case. Scans
+        whose trips do nothing once a condition is false, as those of bounded loops, end there. Solves of
+        lineax are in Programs, and so are checks by equinox's `error_if`, whose errors are raised behind
+        them. What either raises in a derivative is NaN.
     explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
 
     The first call in a process warns (RuntimeWarning) of a JAX that is known to compute wrong numbers.

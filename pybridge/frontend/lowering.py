@@ -23,6 +23,7 @@ from . import keys
 from .adapter import checkpoints, devices, effects, jaxprs, next_objects, packages, references, source
 from .dimensions import to_dim
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
+from .primitives.custom import lower_with_own_derivative
 
 
 def lower(closed_jaxpr, *, name: str = "main", hoist_constants: bool = False, package_rules: bool = True):
@@ -293,6 +294,8 @@ class Lowering:
         if spec is None:
             if packages.has_definition(eqn):
                 return self.inline(packages.definition(eqn), inputs)
+            if packages.has_own_derivative(eqn) and not self.package_rules:
+                return lower_with_own_derivative(self, eqn, inputs)
             raise self.refusal(eqn)
         if keys.moves_keys(eqn):
             return self.inline(keys.moved_data(eqn), inputs)

@@ -44,14 +44,17 @@ class Where:
     in_loop: bool = False
     order: int = 0
 
-    @property
-    def defines_packages(self) -> bool:
-        """Whether primitives of packages are what they are where nothing is batched.
+    def writes_out(self, eqn) -> bool:
+        """Whether a package's primitive is in a Program what it is where nothing is batched.
 
         Those of a loop belong together: they make its items wait for each other. Those outside keep a
         condition the same for a batch, on which JAX calls Python or runs a loop of its own.
         """
-        return self.in_loop and not self.in_jaxs_loop
+        if packages.is_solver(eqn):
+            return not self.package_rules
+        if not self.in_loop or self.in_jaxs_loop:
+            return False
+        return packages.has_definition(eqn) or (packages.is_one_way(eqn) and not self.package_rules)
 
 
 def reason_for_jax(eqn, where: Where) -> str | None:
@@ -72,7 +75,7 @@ def _own_reason(eqn, where: Where) -> str | None:
     """For what the equation is without its bodies."""
     if eqn.primitive.name in devices.COLLECTIVES:
         return "is between devices"
-    if is_of_others(eqn.primitive) and not (where.defines_packages and packages.has_definition(eqn)):
+    if is_of_others(eqn.primitive) and not where.writes_out(eqn):
         return "is a package's, with rules of its own"
     if where.package_rules and packages.ends_early(eqn):
         return "ends early for a batch as a whole"

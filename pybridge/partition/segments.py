@@ -23,6 +23,7 @@ from ..frontend.adapter.jaxprs import Var
 from ..frontend.emission import to_jax
 from ..ir.program import Program
 from ..ir.types import SymDim, TensorType
+from .deferred_errors import with_errors_last
 from .needs_jax import Where, is_unknown, reason_for_jax, refusal, varying_axes
 from .planning import Loop, Node, plan
 
@@ -104,6 +105,8 @@ def partitioned(
     package_rules: as for `bridge`.
     """
     jaxpr = jaxprs.opened(jaxpr)
+    if not package_rules and not devices.in_named_axes():
+        jaxpr = with_errors_last(jaxpr)
     # Users' derivative rules, too, speak where axes have names. Elsewhere they wait to be traced.
     rules = devices.in_named_axes()
     splitting = _Splitting(name, run, run_short, lowered, rules, called_in_a_loop, package_rules)

@@ -53,6 +53,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "is_user_filename": ("source_info_util:is_user_filename",),
     "user_frame": ("source_info_util:user_frame",),
     "user_context": ("source_info_util:user_context",),
+    "current_name_stack": ("source_info_util:current_name_stack",),
     # Dimensions, abstract values
     "is_dim": ("core:is_dim",),
     "is_constant_dim": ("core:is_constant_dim",),

@@ -34,6 +34,10 @@ def is_zero(tangent: Any) -> bool:
     return isinstance(tangent, internals.Zero | internals.SymbolicZero) or is_float0(tangent)
 
 
+def without_tangent(x: Any) -> Any:
+    return jax.lax.stop_gradient(x) if is_inexact(jax.typeof(x)) else x
+
+
 def no_tangent(y: Any) -> Any:
     """The tangent of a value that has none."""
     return internals.Zero(jax.typeof(y).to_tangent_aval())
@@ -68,6 +72,11 @@ def instantiated(tangent: Any, like: Any = None) -> Any:
 
 def is_inexact(aval: Any) -> bool:
     return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, np.inexact)
+
+
+def is_traced_array(x: Any) -> bool:
+    """Whether it is being traced, and neither a random key nor an object."""
+    return isinstance(x, Tracer) and isinstance(getattr(x.aval, "dtype", None), np.dtype)
 
 
 def any_tracer(values) -> bool:
@@ -195,7 +204,7 @@ def with_bodies(eqn: Any, rebuilt: Callable[[Any, Sequence[Any]], ClosedJaxpr]) 
     def of(value: Any) -> Any:
         if hasattr(value, "eqns"):
             closed = rebuilt(value, [c for _, c in constants(value)])
-            return _without_constants(closed) if open_bodies else closed
+            return without_constants(closed) if open_bodies else closed
         if isinstance(value, tuple) and any(True for _ in jaxprs_in_params({"": value})):
             found = map(of, value)
             return type(value)(*found) if hasattr(value, "_fields") else tuple(found)
@@ -208,8 +217,8 @@ _WITH_OPEN_BODIES = ("remat2", "remat", "checkpoint", "shard_map")
 """The primitives whose bodies have no constants."""
 
 
-def _without_constants(closed: ClosedJaxpr) -> Any:
-    """Constants stay in a `jit` inside."""
+def without_constants(closed: ClosedJaxpr) -> Any:
+    """A jaxpr that does the same; constants stay in a `jit` inside."""
     if closed.consts:
         closed = traced(jax.jit(jaxpr_as_fun(closed)), closed.in_avals)
     return closed.jaxpr
@@ -218,9 +227,26 @@ def _without_constants(closed: ClosedJaxpr) -> Any:
 def bind(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     """The results of an equation for these operands, in whatever transformation is at work."""
     params = eqn.primitive.get_bind_params(eqn.params)
-    with internals.user_context(eqn.source_info.traceback), eqn.ctx.manager:
+    source = eqn.source_info
+    name_stack = internals.current_name_stack() + source.name_stack
+    with internals.user_context(source.traceback, name_stack=name_stack), eqn.ctx.manager:
         results = eqn.primitive.bind(*operands, **params)
     return list(results) if eqn.primitive.multiple_results else [results]
+
+
+def interpreted(
+    jaxpr: Any, args: Sequence[Any], apply: Callable[[Any, list[Any]], Sequence[Any]]
+) -> list[Any]:
+    """The results of a jaxpr, closed or without constants; of each equation `apply(equation, operands)`."""
+    inner = getattr(jaxpr, "jaxpr", jaxpr)
+    values = dict(constants(jaxpr)) | dict(zip(inner.invars, args, strict=True))
+
+    def read(atom: Any) -> Any:
+        return values[atom] if is_var(atom) else atom.val
+
+    for eqn in inner.eqns:
+        values.update(zip(eqn.outvars, apply(eqn, list(map(read, eqn.invars))), strict=True))
+    return list(map(read, inner.outvars))
 
 
 def jvp_of(eqn: Any, perturbed: Sequence[bool]) -> ClosedJaxpr:

@@ -5,7 +5,8 @@ that a loop of many items has one condition. Its value is that of its implementa
 by `mlir.lower_fun`, and its tangent is the implementation's. A Program has the implementation in its place,
 and a batch of the Program is one of independent items, with the same results.
 
-Not among them are primitives that are there to raise an error (`nondifferentiable_backward`, `nontraceable`).
+Others have a derivative of their own (package_rules.py): lineax's `linear_solve`, whose derivative is another
+solve, and equinox's `nondifferentiable_backward`, which refuses reverse mode.
 
 A loop with checkpoints is a `while` under a reverse rule, which says how that loop is differentiated where a
 `while` has no reverse mode, and so has no forward mode.
@@ -13,10 +14,15 @@ A loop with checkpoints is a `while` under a reverse rule, which says how that l
 
 from __future__ import annotations
 
+import functools
+import importlib
 import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from .jaxprs import ClosedJaxpr, bodies, defined_by, is_var
+from . import equation_parameters
+from .jaxprs import ClosedJaxpr, bind, bodies, defined_by, inputs, interpreted, is_var, outputs, traced
 
 _NAMES = {
     "equinox": frozenset(
@@ -25,16 +31,50 @@ _NAMES = {
 }
 """The primitives, by the package that defines them."""
 
+_SOLVERS = {"equinox": frozenset({"linear_solve"})}
+"""Those with a JVP and a transpose of their own, which are not those of how the value is computed: lineax's,
+made by a function of equinox's."""
+
+_ONE_WAY = {"equinox": frozenset({"nondifferentiable_backward"})}
+"""Those that are their operand, in forward mode too, and an error in reverse mode."""
+
+_UNTOUCHED = {"equinox": frozenset({"nontraceable"})}
+"""Those that are their operand, and an error in any transformation."""
+
 _BATCHED = "vprim"
 """equinox's batch of the primitive that its parameter `prim` names."""
 
 
 def has_definition(eqn: Any) -> bool:
     """Whether a package defines the equation's primitive by other operations."""
+    return _is_among(_NAMES, eqn)
+
+
+def is_solver(eqn: Any) -> bool:
+    """Whether its value is that of its definition, and its derivative the package's."""
+    return _is_among(_SOLVERS, eqn)
+
+
+def is_one_way(eqn: Any) -> bool:
+    """Whether it is its operand, and refuses reverse mode."""
+    return _is_among(_ONE_WAY, eqn)
+
+
+def has_own_derivative(eqn: Any) -> bool:
+    """Whether a package's primitive has one that is not that of its definition."""
+    return is_solver(eqn) or is_one_way(eqn)
+
+
+def is_pure(eqn: Any) -> bool:
+    """Whether nothing happens but that a value is computed, in a time that does not depend on operands."""
+    return has_definition(eqn) or has_own_derivative(eqn) or _is_among(_UNTOUCHED, eqn)
+
+
+def _is_among(names: dict[str, frozenset[str]], eqn: Any) -> bool:
     primitive = eqn.primitive
     if primitive.name == _BATCHED and _package(primitive) == "equinox":
         primitive = eqn.params["prim"]
-    return primitive.name in _NAMES.get(_package(primitive), ())
+    return primitive.name in names.get(_package(primitive), ())
 
 
 def ends_early(eqn: Any) -> bool:
@@ -96,23 +136,126 @@ def checkpointed_loop(eqn: Any) -> ClosedJaxpr | None:
 def _most_trips(condition: Any, consts: int) -> int | None:
     """The constant below which the condition wants the counter, which equinox begins at 0 and carries before
     all else."""
+    counter = condition.invars[consts]
+    return next((int(top.val) for v, top in _limits(condition) if v is counter and not is_var(top)), None)
+
+
+def _limits(condition: Any) -> Iterator[tuple[Any, Any]]:
+    """Of which operand of the condition it wants that it is less than which."""
     made = {v: eqn for eqn in condition.eqns for v in eqn.outvars}
     atoms = list(condition.outvars)
     while atoms:
         eqn = made.get(atoms.pop())
         if eqn is None:
             continue
-        name, operands = eqn.primitive.name, eqn.invars
-        if name in ("and", "convert_element_type", "nonbatchable"):
-            atoms += [a for a in operands if is_var(a)]
-        elif name == "lt" and operands[0] is condition.invars[consts] and not is_var(operands[1]):
-            return int(operands[1].val)
-    return None
+        if eqn.primitive.name in ("and", "convert_element_type", "nonbatchable"):
+            atoms += [a for a in eqn.invars if is_var(a)]
+        elif eqn.primitive.name == "lt":
+            yield eqn.invars[0], eqn.invars[1]
 
 
+def counts_up(eqn: Any) -> bool:
+    """Whether a `while` counts its trips up to a limit that stays, and so ends whatever else it computes."""
+    loop = equation_parameters.while_loop(eqn)
+    condition, body = inputs(loop.cond), getattr(loop.body, "jaxpr", loop.body)
+    constants, carried = condition[: loop.cond_consts], condition[loop.cond_consts :]
+    made = {v: inner for inner in body.eqns for v in inner.outvars}
+    return any(
+        (not is_var(top) or top in constants)
+        and any(
+            v is counter and _adds_one(made.get(after), before)
+            for v, before, after in zip(carried, body.invars[loop.body_consts :], body.outvars, strict=True)
+        )
+        for counter, top in _limits(getattr(loop.cond, "jaxpr", loop.cond))
+    )
+
+
+def _adds_one(eqn: Any, before: Any) -> bool:
+    return (
+        eqn is not None
+        and eqn.primitive.name == "add"
+        and eqn.invars[0] is before
+        and not is_var(eqn.invars[1])
+        and eqn.invars[1].val == 1
+    )
+
+
+# Errors
+
+_ERRORS = "equinox._errors"
+"""The module whose function raises, called by `pure_callback`."""
+
+
+@dataclass(frozen=True)
+class PackageError:
+    """An equation that is some of its operands, and an error where the first of them is not 0.
+
+    raise_: takes which of its messages it is. values, message: of the operands.
+    """
+
+    raise_: Callable[[Any], Any]
+    values: Callable[[Sequence[Any]], list[Any]]
+    message: Callable[[Sequence[Any]], list[Any]]
+
+    def is_due(self, operands: Sequence[Any]) -> Any:
+        return operands[0] != 0
+
+
+def error(eqn: Any) -> PackageError | None:
+    """What equinox's `error_if` becomes: a `cond` of nothing and of a call of Python that raises."""
+    if eqn.primitive.name != "cond":
+        return None
+    branches = equation_parameters.cond(eqn).branches
+    if len(branches) != 2 or branches[0].eqns:
+        return None
+    calls = [inner for inner in branches[1].eqns if inner.primitive.name == "pure_callback"]
+    if not calls or _module(calls[0].params["callback"]) != _ERRORS:
+        return None
+    values = _reader(outputs(branches[0]), inputs(branches[0]))
+    message = _reader(calls[0].invars, inputs(branches[1]))
+    if values is None or message is None:
+        return None
+    return PackageError(calls[0].params["callback"], values, message)
+
+
+def _module(callback: Any) -> str | None:
+    return getattr(getattr(callback, "callback_func", None), "__module__", None)
+
+
+def _reader(atoms: Sequence[Any], variables: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]] | None:
+    """The values of atoms by the operands of a `cond`, of which the branch has all but the first."""
+    places = {v: i for i, v in enumerate(variables, 1)}
+    if any(is_var(a) and a not in places for a in atoms):
+        return None
+    return lambda operands: [operands[places[a]] if is_var(a) else a.val for a in atoms]
+
+
+def is_error_alone(eqn: Any) -> bool:
+    """Whether it is the call under whose rule an `error_if` stands: its derivative is that of its values."""
+    if eqn.primitive.name != "custom_jvp_call":
+        return False
+    inside = [
+        inner for body in bodies(eqn) for inner in body.eqns if inner.primitive.name != "convert_element_type"
+    ]
+    return len(inside) == 1 and error(inside[0]) is not None
+
+
+def largest_of_batch(x: Any) -> Any:
+    """The largest number, of the whole batch under `vmap`, which has it once."""
+    return importlib.import_module("equinox.internal").unvmap_max(x)
+
+
+@functools.lru_cache(maxsize=64)
 def definition(eqn: Any) -> ClosedJaxpr:
-    """What the equation does, in other operations."""
-    return defined_by(eqn, eqn.primitive.impl)
+    """What the equation does, in other operations; of a solver, without what refuses to be transformed."""
+    found = defined_by(eqn, eqn.primitive.impl)
+    if not is_solver(eqn):
+        return found
+
+    def apply(inner: Any, operands: list[Any]) -> list[Any]:
+        return operands if _is_among(_UNTOUCHED, inner) else bind(inner, operands)
+
+    return traced(lambda *xs: interpreted(found, xs, apply), found.in_avals)
 
 
 def _package(primitive: Any) -> str:

@@ -1,8 +1,8 @@
 """Linear functions whose primitives have transposes of their own.
 
 A primitive that is an object may say by `transpose` how the cotangents of the operands in which it is linear
-follow from those of its results. Which operands these are shows where it is used: in the derivative rule of
-another, they are those that depend on a tangent.
+follow from those of its results, and a package's primitive by the rule that JAX has for it. Which operands
+these are shows where it is used: in the derivative rule of another, they are those that depend on a tangent.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from itertools import compress
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
-from . import equation_parameters, internals, jaxprs, next_objects
+from . import equation_parameters, internals, jaxprs, next_objects, packages
 from .high_rules import Flat, accumulated
 from .linear_map import linear_map
 
@@ -38,7 +39,7 @@ def _is_call(eqn: Any) -> bool:
 
 def _has_own(eqn: Any) -> bool:
     if not next_objects.is_high(eqn):
-        return False
+        return packages.has_own_derivative(eqn)
     prim = next_objects.primitive_of(eqn)
     derived = next_objects.is_a(prim, internals.CustomJVPTraced) or next_objects.is_its_value(prim)
     return not derived and next_objects.overrides(prim, "transpose")
@@ -71,24 +72,52 @@ def _applied(eqn: Any, operands: list[Any], flags: list[bool]) -> tuple[list[Any
 
 
 def _linear_map(eqn: Any, operands: list[Any], flags: list[bool]) -> list[Any]:
-    flat = Flat(next_objects.primitive_of(eqn), [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
-    fixed = [x for x, flag in zip(operands, flags, strict=True) if not flag]
+    fixed, linear = ([x for x, flag in zip(operands, flags, strict=True) if flag is f] for f in (False, True))
+    if next_objects.is_high(eqn):
+        return linear_map(
+            lambda *args: jaxprs.bind(eqn, _merged(flags, args[: len(fixed)], args[len(fixed) :])),
+            lambda *args: _by_method(eqn, flags, args[: len(fixed)], args[len(fixed) :]),
+            fixed,
+            linear,
+        )
+    if packages.is_one_way(eqn):
+        return linear_map(lambda *xs: list(xs), lambda *cts: [_nan_unless_zero(ct) for ct in cts], [], linear)
+    return _by_jax(eqn, flags, fixed, linear)
 
-    def merged(known: Iterable[Any], linear: Iterable[Any]) -> list[Any]:
-        knowns, linears = iter(known), iter(linear)
-        return [next(linears if flag else knowns) for flag in flags]
+
+def _nan_unless_zero(x: Any) -> Any:
+    return jnp.where(x == 0, x, jnp.nan)
+
+
+def _merged(flags: Sequence[bool], known: Iterable[Any], linear: Iterable[Any]) -> list[Any]:
+    knowns, linears = iter(known), iter(linear)
+    return [next(linears if flag else knowns) for flag in flags]
+
+
+def _by_method(eqn: Any, flags: list[bool], known: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """The cotangents of the linear operands, by the object's `transpose`."""
+    flat = Flat(next_objects.primitive_of(eqn), [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars])
+
+    def rule(sums: tuple) -> None:
+        arguments = flat.arguments(_merged(flags, known, compress(jax.tree.leaves(sums), flags)))
+        flat.prim.transpose(flat.prim.out_tree.unflatten(cotangents), *arguments)
+
+    totals = accumulated(flat, flags, rule)
+    return [jaxprs.instantiated(t, a) for t, a, f in zip(totals, flat.avals, flags, strict=True) if f]
+
+
+def _by_jax(eqn: Any, flags: list[bool], fixed: list[Any], linear: list[Any]) -> list[Any]:
+    """Of what is inexact among the results; the others depend on tangents, but have none."""
+    inexact = [jaxprs.is_inexact(v.aval) for v in eqn.outvars]
 
     def call(*args: Any) -> list[Any]:
-        return jaxprs.bind(eqn, merged(args[: len(fixed)], args[len(fixed) :]))
+        results = jaxprs.bind(eqn, _merged(flags, args[: len(fixed)], args[len(fixed) :]))
+        return list(compress(results, inexact))
 
     def transpose(*args: Any) -> list[Any]:
         known, cotangents = args[: len(fixed)], args[len(fixed) :]
+        return list(jax.linear_transpose(lambda *xs: call(*known, *xs), *linear)(list(cotangents)))
 
-        def rule(sums: tuple) -> None:
-            arguments = flat.arguments(merged(known, compress(jax.tree.leaves(sums), flags)))
-            flat.prim.transpose(flat.prim.out_tree.unflatten(cotangents), *arguments)
-
-        totals = accumulated(flat, flags, rule)
-        return [jaxprs.instantiated(t, a) for t, a, f in zip(totals, flat.avals, flags, strict=True) if f]
-
-    return linear_map(call, transpose, fixed, list(compress(operands, flags)))
+    found = iter(linear_map(call, transpose, fixed, linear))
+    others = jaxprs.bind(eqn, _merged(flags, fixed, linear))
+    return [next(found) if is_one else y for is_one, y in zip(inexact, others, strict=True)]

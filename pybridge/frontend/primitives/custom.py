@@ -20,7 +20,16 @@ from ...ir.numerals import DTYPES
 from ...ir.program import Program
 from ...ir.types import TensorType
 from .. import keys
-from ..adapter import custom_rules, devices, equation_parameters, high_primitives, jaxprs, packages
+from ..adapter import (
+    custom_rules,
+    devices,
+    equation_parameters,
+    high_primitives,
+    jaxprs,
+    package_rules,
+    packages,
+    transposes,
+)
 from ..adapter.extend import Primitive
 from .spec import Spec
 
@@ -210,6 +219,8 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
         # As in JAX, the rule does not see tangents of closed-over values.
         seen = list(perturbed[consts:] if custom.symbolic_zeros else inexact[consts:])
         jaxpr, zeros = custom.rule(seen)
+        known = len(types) - consts
+        jaxpr = transposes.kept(jaxpr, [i >= known for i in range(len(jaxpr.in_avals))])
         taken = list(itertools.compress([*(False for _ in range(consts)), *seen], inexact))
 
         def build(inner, args):
@@ -355,6 +366,11 @@ def _waiting(pullback: Pullback, results: Sequence[TensorType]):
         return inner.append("custom_jvp", args, results, call=nothing, jvp=inner.names.add(pullback))
 
     return build
+
+
+def lower_with_own_derivative(lowering, eqn, inputs):
+    """A primitive of a package's, with its rule."""
+    return _with_jvp_rule(lowering, eqn, inputs, package_rules.rules(eqn))
 
 
 def lower_high(lowering, eqn, inputs):

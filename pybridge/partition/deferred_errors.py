@@ -1,0 +1,271 @@
+"""Errors that packages raise while a function runs, raised at its end: before, they would cut Programs.
+
+`equinox.error_if(x, pred, ...)` is `x`, and a call of Python where `pred` holds. In its place is the number
+of the first error that is due, 0 while there is none, which loops carry. No `while` goes on once there is
+one, since with the values of an error it might never end. What must not happen after an error, as a print
+or an operation of a package's, has the error raised before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..frontend.adapter import effects, equation_parameters, jaxprs, next_objects, packages
+from ..frontend.adapter.packages import PackageError
+from .needs_jax import is_of_others
+
+
+def with_errors_last(jaxpr: Any) -> Any:
+    """The jaxpr, which has no constants, with its errors raised as late as they can be."""
+    if not any(map(_holds_errors, jaxpr.eqns)):
+        return jaxpr
+    deferring = _Deferring()
+
+    def run(*args: Any) -> list[Any]:
+        results, due = deferring.run(jaxpr, args, None)
+        return deferring.raised(due, results)
+
+    return jaxprs.without_constants(jaxprs.traced(run, [v.aval for v in jaxpr.invars]))
+
+
+class _Due(NamedTuple):
+    """error: the number of the first error that is due, or 0. message: which of its messages."""
+
+    error: Any
+    message: Any
+
+
+def _nothing() -> _Due:
+    return _Due(jnp.int32(0), jnp.int32(0))
+
+
+class _Result(NamedTuple):
+    """due: None where nothing can be."""
+
+    values: list[Any]
+    due: _Due | None
+
+
+@dataclass(frozen=True)
+class _Deferring:
+    """errors: by their numbers, which begin with 1."""
+
+    errors: list[PackageError] = field(default_factory=list)
+
+    def run(self, jaxpr: Any, args: Sequence[Any], due: _Due | None) -> _Result:
+        constants = [c for _, c in jaxprs.constants(jaxpr)]
+        jaxpr = jaxprs.without_dead_code(jaxprs.opened(jaxpr))
+        conditions = _conditions(jaxpr)
+
+        def apply(eqn: Any, operands: list[Any]) -> list[Any]:
+            nonlocal due
+            if packages.has_definition(eqn) and conditions.issuperset(eqn.outvars):
+                # That of one item: what is due is asked of the batch where it is raised.
+                return jaxprs.jaxpr_as_fun(packages.definition(eqn))(*operands)
+            results, due = self._equation(next_objects.counterpart(eqn), operands, due)
+            return results
+
+        return _Result(jaxprs.interpreted(jaxpr, [*constants, *args], apply), due)
+
+    def _equation(self, eqn: Any, operands: list[Any], due: _Due | None) -> _Result:
+        error, holds_errors, kind = packages.error(eqn), _holds_errors(eqn), _kind(eqn)
+        if error is not None:
+            return _Result(error.values(operands), self._noted(error, operands, due))
+        if due is None and not holds_errors:
+            return _Result(jaxprs.bind(eqn, operands), None)
+        if kind == "called":
+            return self._called(eqn, operands, due)
+        if not _can_wait(eqn):
+            return _Result(jaxprs.bind(eqn, self.raised(due, operands)), None)
+        if kind is not None and (holds_errors or _may_never_end(eqn)):
+            return _ENTERED[kind](self, eqn, operands, due or _nothing())
+        return _Result(jaxprs.bind(eqn, operands), due)
+
+    def _noted(self, error: PackageError, operands: Sequence[Any], due: _Due | None) -> _Due:
+        """After this error, which gets the next number."""
+        self.errors.append(error)
+        before = due or _nothing()
+        is_first = jnp.logical_and(error.is_due(operands), before.error == 0)
+        message = jnp.asarray(error.message(operands)[0], jnp.int32)
+        return _Due(
+            jnp.where(is_first, jnp.int32(len(self.errors)), before.error),
+            jnp.where(is_first, message, before.message),
+        )
+
+    def raised(self, due: _Due | None, values: Sequence[Any]) -> list[Any]:
+        """The values, unless an error is due."""
+        values = list(values)
+        places = [i for i, x in enumerate(values) if jaxprs.is_traced_array(x)]
+        if due is not None and places:
+            checked = _checked(tuple(self.errors))(*due, *(values[i] for i in places))
+            for i, x in zip(places, checked, strict=True):
+                values[i] = x
+        return values
+
+    # Equations with errors, or loops, in them
+
+    def _called(self, eqn: Any, operands: list[Any], due: _Due | None) -> _Result:
+        return self.run(packages.checkpointed_loop(eqn) or equation_parameters.called(eqn), operands, due)
+
+    def _solver(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
+        """The value with its derivative, and the errors of its definition: what both compute is merged."""
+        fixed = [jaxprs.without_tangent(x) for x in operands]
+        of_definition = self.run(packages.definition(eqn), fixed, due)
+        return _Result(jaxprs.bind(eqn, operands), of_definition.due)
+
+    def _while(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
+        loop = equation_parameters.while_loop(eqn)
+        of_condition, of_body, start = _split(operands, loop.cond_consts, loop.body_consts)
+
+        def goes_on(state):
+            due, carried = state
+            (wanted,) = jaxprs.jaxpr_as_fun(loop.cond)(*of_condition, *carried)
+            return jnp.logical_and(wanted, due.error == 0)
+
+        def trip(state):
+            due, carried = state
+            results = self.run(loop.body, [*of_body, *carried], due)
+            return results.due or _nothing(), results.values
+
+        due, results = jax.lax.while_loop(goes_on, trip, (due, start))
+        return _Result(results, due)
+
+    def _scan(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
+        loop = equation_parameters.scan(eqn)
+        constants, start, elements = _split(operands, loop.consts, loop.carry)
+
+        def trip(state, items):
+            due, carried = state
+            results = self.run(loop.body, [*constants, *carried, *items], due)
+            return (results.due or _nothing(), results.values[: loop.carry]), results.values[loop.carry :]
+
+        (due, carried), stacks = jax.lax.scan(
+            trip, (due, start), elements, loop.length, reverse=loop.reverse, unroll=loop.unroll
+        )
+        return _Result([*carried, *stacks], due)
+
+    def _cond(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
+        def as_function(branch):
+            def run(due, xs):
+                results = self.run(branch, xs, due)
+                return results.values, results.due or _nothing()
+
+            return run
+
+        index, *xs = operands
+        branches = [as_function(b) for b in equation_parameters.cond(eqn).branches]
+        return _Result(*jax.lax.switch(index, branches, due, xs))
+
+
+_ENTERED = {
+    "solver": _Deferring._solver,
+    "while": _Deferring._while,
+    "scan": _Deferring._scan,
+    "cond": _Deferring._cond,
+}
+
+
+def _kind(eqn: Any) -> str | None:
+    """ "called", or of `_ENTERED`; None if the equation stays as it is."""
+    name = eqn.primitive.name
+    if name in equation_parameters.CALLS or packages.is_error_alone(eqn):
+        return "called"
+    if packages.checkpointed_loop(eqn) is not None:
+        return "called"
+    if packages.is_solver(eqn):
+        return "solver"
+    if name == "while":
+        in_condition = map(_holds_errors, equation_parameters.while_loop(eqn).cond.jaxpr.eqns)
+        return None if any(in_condition) else name
+    if name == "cond":
+        return name if equation_parameters.cond(eqn).platforms is None else None
+    return name if name in _ENTERED else None
+
+
+def _split(operands: list[Any], first: int, second: int) -> tuple[list[Any], list[Any], list[Any]]:
+    return operands[:first], operands[first : first + second], operands[first + second :]
+
+
+# What an equation is
+
+
+def _inside(eqn: Any) -> list[Any]:
+    bodies = [packages.definition(eqn)] if packages.is_solver(eqn) else jaxprs.bodies(eqn)
+    return [inner for body in bodies for inner in body.eqns]
+
+
+def _holds_errors(eqn: Any) -> bool:
+    return packages.error(eqn) is not None or any(map(_holds_errors, _inside(eqn)))
+
+
+def _may_never_end(eqn: Any) -> bool:
+    is_endless = eqn.primitive.name == "while" and not packages.counts_up(eqn)
+    return is_endless or any(map(_may_never_end, _inside(eqn)))
+
+
+def _can_wait(eqn: Any, is_entered: bool = True) -> bool:
+    """Whether errors that are due before the equation, or in it, can be raised after it.
+
+    is_entered: what it is in is one of `_ENTERED`.
+    """
+    if packages.error(eqn) is not None:
+        return is_entered
+    if effects.is_bound_by_jax(eqn) or (is_of_others(eqn.primitive) and not packages.is_pure(eqn)):
+        return False
+    if eqn.primitive.name == "while" and not is_entered and not packages.counts_up(eqn):
+        return False
+    is_entered = is_entered and _kind(eqn) is not None
+    return all(_can_wait(inner, is_entered) for inner in _inside(eqn))
+
+
+def _conditions(jaxpr: Any) -> set[jaxprs.Var]:
+    """The variables that are read only for whether an error is due, and for which message."""
+    of_errors: set[jaxprs.Var] = set()
+    others = {v for v in jaxpr.outvars if jaxprs.is_var(v)}
+    for eqn in jaxpr.eqns:
+        is_error = packages.error(eqn) is not None or packages.is_error_alone(eqn)
+        (of_errors if is_error else others).update(v for v in eqn.invars if jaxprs.is_var(v))
+    return of_errors - others
+
+
+# Raising
+
+
+def _checked(errors: tuple[PackageError, ...]):
+    """(number of an error, its message, values...) -> the values, unless the error is due."""
+
+    @jax.custom_jvp
+    def checked(error, message, *values):
+        # For a batch as a whole, since of a condition for each item both branches would run.
+        number = packages.largest_of_batch(error)
+        which = packages.largest_of_batch(jnp.where(error == number, message, 0))
+        types = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in values]
+
+        def fail(*_):
+            return jax.pure_callback(_Raising(errors), types, number, which)
+
+        return jax.lax.cond(number > 0, fail, lambda *xs: list(xs), *values)
+
+    def jvp(primals, tangents):
+        # A derivative is computed where the value is not, and needs the check then: by a number that is 1
+        # but in case of an error.
+        (one,) = checked(*primals[:2], jnp.float32(1))
+        dots = [t if jaxprs.is_zero(t) else t * one.astype(t.dtype) for t in tangents[2:]]
+        return checked(*primals), dots
+
+    checked.defjvp(jvp, symbolic_zeros=True)
+    return checked
+
+
+@dataclass(frozen=True)
+class _Raising:
+    errors: tuple[PackageError, ...]
+
+    def __call__(self, number: Any, which: Any) -> Any:
+        self.errors[int(number) - 1].raise_(np.asarray(which))
