@@ -20,7 +20,7 @@ from ..frontend.names import findable, function_name, named, path_to
 from ..frontend.static_arguments import Fixed, StaticArguments
 from ..frontend.tracing import closed_trace, lowered, program_name
 from ..ir.program import Program
-from ..partition import Partition, partitioned
+from ..partition import Guard, Partition, partitioned
 from ..runtime import julia
 from ..runtime.reporting import report
 
@@ -171,12 +171,12 @@ class Bridged:
     def _report(self, line: str) -> None:
         report(f"{program_name(self._f)}: {line}", self._settings.options.explain)
 
-    def _run(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
-        return self._engine.apply(program, arrays, self._settings.options)
+    def _run(self, program: Program, arrays: Sequence[Any], guard: Guard | None) -> Sequence[Any]:
+        return self._engine.apply(program, arrays, replace(self._settings.options, guard=guard))
 
-    def _run_short(self, program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+    def _run_short(self, program: Program, arrays: Sequence[Any], guard: Guard | None) -> Sequence[Any]:
         """Left to XLA, which compiles it with what is around it, if the user has left the choice to us."""
-        options = self._settings.options
+        options = replace(self._settings.options, guard=guard)
         by_xla = replace(options, execute="xla") if options.execute == "auto" else options
         return self._engine.apply(program, arrays, by_xla)
 

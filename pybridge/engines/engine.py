@@ -16,10 +16,13 @@ class Options:
         is "xla" without calls of a platform's library.
 
     explain: say on stderr how each Program runs, and why.
+    guard: (results, arrays that are computed with them) -> the arrays, which pass a check of the results. The
+        derivative's do; None without a check.
     """
 
     execute: str
     explain: bool = False
+    guard: Any = None
 
 
 @dataclass(frozen=True)

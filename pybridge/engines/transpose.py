@@ -13,7 +13,7 @@ from .engine import Engine, Options
 
 
 def _apply(program: Program, arrays: Sequence[Any], options: Options) -> Sequence[Any]:
-    return call(program, *arrays, execute=options.execute, explain=options.explain)
+    return call(program, *arrays, execute=options.execute, explain=options.explain, guard=options.guard)
 
 
 def _unavailable() -> PyBridgeError | None:

@@ -7,6 +7,7 @@ of a sequence, whose other members are bridged. The same is done with primitives
 and with prints, callbacks and checks, which keep their order.
 """
 
+from .deferred_errors import Guard
 from .segments import Partition, partitioned
 
-__all__ = ["Partition", "partitioned"]
+__all__ = ["Guard", "Partition", "partitioned"]

@@ -8,7 +8,7 @@ or an operation of a package's, has the error raised before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,22 +16,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..frontend.adapter import effects, equation_parameters, jaxprs, next_objects, packages
+from ..frontend.adapter import (
+    checkpoints,
+    effects,
+    equation_parameters,
+    jaxprs,
+    next_objects,
+    package_rules,
+    packages,
+)
 from ..frontend.adapter.packages import PackageError
 from .needs_jax import is_of_others
 
 
-def with_errors_last(jaxpr: Any) -> Any:
-    """The jaxpr, which has no constants, with its errors raised as late as they can be."""
+def with_errors_last(jaxpr: Any) -> tuple[Any, Check | None]:
+    """The jaxpr, which has no constants, with two more results by which `Check` raises its errors.
+
+    None, and the jaxpr itself, if it has none.
+    """
     if not any(map(_holds_errors, jaxpr.eqns)):
-        return jaxpr
+        return jaxpr, None
     deferring = _Deferring()
 
     def run(*args: Any) -> list[Any]:
         results, due = deferring.run(jaxpr, args, None)
-        return deferring.raised(due, results)
+        return [*results, *(due or _nothing())]
 
-    return jaxprs.without_constants(jaxprs.traced(run, [v.aval for v in jaxpr.invars]))
+    closed = jaxprs.traced(run, [v.aval for v in jaxpr.invars])
+    return jaxprs.without_constants(closed), Check(tuple(deferring.errors))
 
 
 class _Due(NamedTuple):
@@ -43,6 +55,10 @@ class _Due(NamedTuple):
 
 def _nothing() -> _Due:
     return _Due(jnp.int32(0), jnp.int32(0))
+
+
+def _first(one: _Due, other: _Due) -> _Due:
+    return _Due(*(jnp.where(one.error != 0, x, y) for x, y in zip(one, other, strict=True)))
 
 
 class _Result(NamedTuple):
@@ -82,31 +98,28 @@ class _Deferring:
         if kind == "called":
             return self._called(eqn, operands, due)
         if not _can_wait(eqn):
-            return _Result(jaxprs.bind(eqn, self.raised(due, operands)), None)
+            left = None if any(map(jaxprs.is_array, operands)) else due
+            return _Result(jaxprs.bind(eqn, self.raised(due, operands)), left)
         if kind is not None and (holds_errors or _may_never_end(eqn)):
             return _ENTERED[kind](self, eqn, operands, due or _nothing())
         return _Result(jaxprs.bind(eqn, operands), due)
 
     def _noted(self, error: PackageError, operands: Sequence[Any], due: _Due | None) -> _Due:
-        """After this error, which gets the next number."""
-        self.errors.append(error)
-        before = due or _nothing()
-        is_first = jnp.logical_and(error.is_due(operands), before.error == 0)
-        message = jnp.asarray(error.message(operands)[0], jnp.int32)
-        return _Due(
-            jnp.where(is_first, jnp.int32(len(self.errors)), before.error),
-            jnp.where(is_first, message, before.message),
-        )
+        """After this error."""
+        number = jnp.where(error.is_due(operands), jnp.int32(self._number(error)), 0)
+        found = _Due(number, jnp.asarray(error.message(operands)[0], jnp.int32))
+        return _first(due or _nothing(), found)
+
+    def _number(self, error: PackageError) -> int:
+        """A rule's function is traced again when its derivative is, and has the same errors."""
+        known = [k for k, e in enumerate(self.errors, 1) if e.raise_ is error.raise_]
+        if not known:
+            self.errors.append(error)
+        return known[0] if known else len(self.errors)
 
     def raised(self, due: _Due | None, values: Sequence[Any]) -> list[Any]:
         """The values, unless an error is due."""
-        values = list(values)
-        places = [i for i, x in enumerate(values) if jaxprs.is_traced_array(x)]
-        if due is not None and places:
-            checked = _checked(tuple(self.errors))(*due, *(values[i] for i in places))
-            for i, x in zip(places, checked, strict=True):
-                values[i] = x
-        return values
+        return list(values) if due is None else Check(tuple(self.errors)).passed(due, values)
 
     # Equations with errors, or loops, in them
 
@@ -114,10 +127,23 @@ class _Deferring:
         return self.run(packages.checkpointed_loop(eqn) or equation_parameters.called(eqn), operands, due)
 
     def _solver(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
-        """The value with its derivative, and the errors of its definition: what both compute is merged."""
-        fixed = [jaxprs.without_tangent(x) for x in operands]
-        of_definition = self.run(packages.definition(eqn), fixed, due)
-        return _Result(jaxprs.bind(eqn, operands), of_definition.due)
+        """By its definition, with its errors, under the package's rule."""
+        definition = packages.definition(eqn)
+
+        @jax.custom_jvp
+        def solve(*xs: Any) -> tuple[list[Any], _Due]:
+            results = self.run(definition, xs, None)
+            return results.values, results.due or _nothing()
+
+        def jvp(primals: Any, tangents: Any) -> Any:
+            values, found = solve(*primals)
+            dots = package_rules.tangents(eqn, primals, tangents)
+            nothing = map(jax.custom_derivatives.SymbolicZero.from_primal_value, found)
+            return (values, found), (dots, _Due(*nothing))
+
+        solve.defjvp(jvp, symbolic_zeros=True)
+        values, found = solve(*operands)
+        return _Result(values, _first(due, found))
 
     def _while(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
         loop = equation_parameters.while_loop(eqn)
@@ -151,16 +177,21 @@ class _Deferring:
         return _Result([*carried, *stacks], due)
 
     def _cond(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
-        def as_function(branch):
-            def run(due, xs):
-                results = self.run(branch, xs, due)
-                return results.values, results.due or _nothing()
-
-            return run
-
         index, *xs = operands
-        branches = [as_function(b) for b in equation_parameters.cond(eqn).branches]
+        branches = [self._function(b) for b in equation_parameters.cond(eqn).branches]
         return _Result(*jax.lax.switch(index, branches, due, xs))
+
+    def _checkpoint(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
+        remat = equation_parameters.remat(eqn)
+        body = jax.checkpoint(self._function(remat.body), policy=remat.policy, prevent_cse=remat.barrier)
+        return _Result(*body(due, operands))
+
+    def _function(self, jaxpr: Any) -> Callable[[_Due, list[Any]], tuple[list[Any], _Due]]:
+        def run(due: _Due, xs: list[Any]) -> tuple[list[Any], _Due]:
+            results = self.run(jaxpr, xs, due)
+            return results.values, results.due or _nothing()
+
+        return run
 
 
 _ENTERED = {
@@ -168,6 +199,7 @@ _ENTERED = {
     "while": _Deferring._while,
     "scan": _Deferring._scan,
     "cond": _Deferring._cond,
+    "checkpoint": _Deferring._checkpoint,
 }
 
 
@@ -185,7 +217,7 @@ def _kind(eqn: Any) -> str | None:
         return None if any(in_condition) else name
     if name == "cond":
         return name if equation_parameters.cond(eqn).platforms is None else None
-    return name if name in _ENTERED else None
+    return "checkpoint" if checkpoints.is_checkpoint(eqn) else name if name in _ENTERED else None
 
 
 def _split(operands: list[Any], first: int, second: int) -> tuple[list[Any], list[Any], list[Any]]:
@@ -237,35 +269,81 @@ def _conditions(jaxpr: Any) -> set[jaxprs.Var]:
 # Raising
 
 
-def _checked(errors: tuple[PackageError, ...]):
-    """(number of an error, its message, values...) -> the values, unless the error is due."""
+@dataclass(frozen=True)
+class Check:
+    """errors: by their numbers, which begin with 1."""
 
-    @jax.custom_jvp
-    def checked(error, message, *values):
-        # For a batch as a whole, since of a condition for each item both branches would run.
-        number = packages.largest_of_batch(error)
-        which = packages.largest_of_batch(jnp.where(error == number, message, 0))
-        types = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in values]
+    errors: tuple[PackageError, ...]
 
-        def fail(*_):
-            return jax.pure_callback(_Raising(errors), types, number, which)
+    def passed(self, due: Sequence[Any], values: Sequence[Any], by_tangents: bool = True) -> list[Any]:
+        """The values, unless an error is due.
 
-        return jax.lax.cond(number > 0, fail, lambda *xs: list(xs), *values)
+        by_tangents: tangents pass the check, too, as they must where nothing else has them pass: a derivative
+            may be computed without the value.
+        """
+        values = list(values)
+        places = [i for i, x in enumerate(values) if jaxprs.is_array(x)]
+        checked = self._passing(by_tangents)(*due, *(values[i] for i in places))
+        for i, x in zip(places, checked, strict=True):
+            values[i] = x
+        return values
 
-    def jvp(primals, tangents):
-        # A derivative is computed where the value is not, and needs the check then: by a number that is 1
-        # but in case of an error.
-        (one,) = checked(*primals[:2], jnp.float32(1))
-        dots = [t if jaxprs.is_zero(t) else t * one.astype(t.dtype) for t in tangents[2:]]
-        return checked(*primals), dots
+    def guard(self, error: int, message: int) -> Guard:
+        return Guard(self, error, message)
 
-    checked.defjvp(jvp, symbolic_zeros=True)
-    return checked
+    def _passing(self, by_tangents: bool) -> Callable[..., list[Any]]:
+        @jax.custom_jvp
+        def passing(error: Any, message: Any, *values: Any) -> list[Any]:
+            # For a batch as a whole: by a condition for each item both branches would run.
+            number = packages.largest_of_batch(error)
+            which = packages.largest_of_batch(jnp.where(error == number, message, 0))
+            if not jaxprs.any_tracer([number, which]):
+                self._raise(number, which)
+                return list(values)
+            types = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in values]
+
+            def fail(*_: Any) -> Any:
+                return jax.pure_callback(self._raise, types, number, which)
+
+            return jax.lax.cond(number > 0, fail, lambda *xs: list(xs), *values)
+
+        def jvp(primals: Any, tangents: Any) -> Any:
+            dots = list(tangents[2:])
+            if by_tangents:
+                dots = multiplied(self.one(primals[:2]), dots)
+            return passing(*primals), dots
+
+        passing.defjvp(jvp, symbolic_zeros=True)
+        return passing
+
+    def one(self, due: Sequence[Any]) -> Any:
+        """The number 1, unless an error is due."""
+        (one,) = self._passing(by_tangents=False)(*due, jnp.float32(1))
+        return one
+
+    def _raise(self, number: Any, which: Any) -> None:
+        if number > 0:
+            self.errors[int(number) - 1].raise_(np.asarray(which))
 
 
 @dataclass(frozen=True)
-class _Raising:
-    errors: tuple[PackageError, ...]
+class Guard:
+    """The check of a Program's results, two of which say what is due: those at these places."""
 
-    def __call__(self, number: Any, which: Any) -> Any:
-        self.errors[int(number) - 1].raise_(np.asarray(which))
+    check: Check
+    error: int
+    message: int
+
+    def __call__(self, results: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+        """The arrays, which are computed with the results, unless an error is due."""
+        return multiplied(self.check.one([results[self.error], results[self.message]]), arrays)
+
+    def kept(self, used: Sequence[bool]) -> Guard | None:
+        """The same where some results are left away; None without one of its own."""
+        if not (used[self.error] and used[self.message]):
+            return None
+        return Guard(self.check, sum(used[: self.error]), sum(used[: self.message]))
+
+
+def multiplied(one: Any, arrays: Sequence[Any]) -> list[Any]:
+    return [x if jaxprs.is_zero(x) else x * one.astype(x.dtype) for x in arrays]

@@ -34,27 +34,30 @@ class Where:
     rules: the derivative rules that the user gave it count, too, which are traced for that.
     package_rules: loops of packages remain what these make of them, as for `bridge`.
     in_jaxs_loop: in a loop that JAX binds.
-    in_loop: in a loop that would be in a Program as a whole.
+    inside: in another equation, which would be in a Program as a whole.
     order: how many rules it is nested in, as in `Lowering`.
     """
 
     rules: bool
     package_rules: bool
     in_jaxs_loop: bool = False
-    in_loop: bool = False
+    inside: bool = False
     order: int = 0
 
     def writes_out(self, eqn) -> bool:
         """Whether a package's primitive is in a Program what it is where nothing is batched.
 
-        Those of a loop belong together: they make its items wait for each other. Those outside keep a
-        condition the same for a batch, on which JAX calls Python or runs a loop of its own.
+        Those of a loop belong together: they make its items wait for each other. Those outside of other
+        equations may keep a condition the same for a batch, on which JAX calls Python or runs a loop.
         """
-        if packages.is_solver(eqn):
-            return not self.package_rules
-        if not self.in_loop or self.in_jaxs_loop:
+        is_part = self.inside and not self.in_jaxs_loop
+        if packages.has_definition(eqn):
+            return is_part
+        if self.package_rules:
             return False
-        return packages.has_definition(eqn) or (packages.is_one_way(eqn) and not self.package_rules)
+        return packages.is_solver(eqn) or (
+            packages.is_one_way(eqn) and (is_part or not jaxprs.is_inexact(eqn.invars[0].aval))
+        )
 
 
 def reason_for_jax(eqn, where: Where) -> str | None:
@@ -63,7 +66,7 @@ def reason_for_jax(eqn, where: Where) -> str | None:
     own = _own_reason(eqn, where)
     if own is not None:
         return f"{eqn.primitive}{_at(eqn)} {own}"
-    within = replace(where, in_loop=True) if eqn.primitive.name in equation_parameters.LOOPS else where
+    within = where if eqn.primitive.name in equation_parameters.CALLS else replace(where, inside=True)
     inside = (reason_for_jax(inner, within) for body in _bodies(eqn) for inner in body.eqns)
     found = next((reason for reason in inside if reason is not None), None)
     if found is None and where.rules and where.order < RULE_ORDER:

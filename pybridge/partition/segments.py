@@ -23,26 +23,31 @@ from ..frontend.adapter.jaxprs import Var
 from ..frontend.emission import to_jax
 from ..ir.program import Program
 from ..ir.types import SymDim, TensorType
-from .deferred_errors import with_errors_last
+from .deferred_errors import Check, Guard, with_errors_last
 from .needs_jax import Where, is_unknown, reason_for_jax, refusal, varying_axes
 from .planning import Loop, Node, plan
 
-Run = Callable[[Program, Sequence[Any]], Sequence[Any]]
+Run = Callable[[Program, Sequence[Any], Guard | None], Sequence[Any]]
+"""(Program, arrays, the check of the Program's results, which its derivative has to pass) -> results."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Equations that run as one Program, whose results vary over the mesh axes `axes`."""
+    """Equations that run as one Program, whose results vary over the mesh axes `axes`.
+
+    guard: for the derivative.
+    """
 
     run: Run
     program: Program
     reads: tuple[Var, ...]
     writes: tuple[Var, ...]
     axes: frozenset
+    guard: Guard | None = None
 
     def __call__(self, arrays: Sequence[Any]) -> list[Any]:
         arrays = [self._spread(jaxprs.with_weak_type(keys.raw(x), False)) for x in arrays]
-        results = self.run(self.program, arrays)
+        results = self.run(self.program, arrays, self.guard)
         return [self._spread(keys.restored(y, v.aval)) for y, v in zip(results, self.writes, strict=True)]
 
     def _spread(self, x: Any) -> Any:
@@ -66,12 +71,16 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """A function of the values of `inputs`."""
+    """A function of the values of `inputs`.
+
+    check: of the last two outputs, which are no results.
+    """
 
     inputs: tuple[Var, ...]
     constants: dict[Var, Any]
     steps: tuple[Segment | Bound, ...]
     outputs: tuple[Any, ...]
+    check: Check | None = None
 
     @property
     def is_program(self) -> bool:
@@ -82,7 +91,19 @@ class Partition:
         values = self.constants | dict(zip(self.inputs, args, strict=True))
         for step in self.steps:
             values.update(zip(step.writes, step([values[v] for v in step.reads]), strict=True))
-        return [_read(v, values) for v in self.outputs]
+        results = [_read(v, values) for v in self.outputs]
+        if self.check is None:
+            return results
+        guarded = any(isinstance(step, Segment) and step.guard is not None for step in self.steps)
+        return self.check.passed(results[-2:], results[:-2], by_tangents=not guarded)
+
+    def checked(self, check: Check) -> Partition:
+        """With the check of the last two outputs. One Program's derivative has it, too."""
+        match self.steps:
+            case (Segment() as segment,) if all(_is_among(v, segment.writes) for v in self.outputs[-2:]):
+                guard = check.guard(*(segment.writes.index(v) for v in self.outputs[-2:]))
+                return replace(self, check=check, steps=(replace(segment, guard=guard),))
+        return replace(self, check=check)
 
 
 def partitioned(
@@ -104,23 +125,22 @@ def partitioned(
     called_in_a_loop: the function is to be called in a loop that JAX binds.
     package_rules: as for `bridge`.
     """
-    jaxpr = jaxprs.opened(jaxpr)
+    jaxpr, check = jaxprs.opened(jaxpr), None
     if not package_rules and not devices.in_named_axes():
-        jaxpr = with_errors_last(jaxpr)
+        jaxpr, check = with_errors_last(jaxpr)
     # Users' derivative rules, too, speak where axes have names. Elsewhere they wait to be traced.
     rules = devices.in_named_axes()
     splitting = _Splitting(name, run, run_short, lowered, rules, called_in_a_loop, package_rules)
     try:
-        if splitting.is_one_program(jaxpr):
-            return splitting.whole(jaxpr)
-        found = splitting.partition(jaxpr)
+        is_whole = splitting.is_one_program(jaxpr)
+        found = splitting.whole(jaxpr) if is_whole else splitting.partition(jaxpr)
     except (UnsupportedPrimitive, TracingError):
         # To try each equation takes as long as lowering them all once more.
         splitting = replace(splitting, tries=True, lines=[], count=itertools.count(1))
         found = splitting.partition(jaxpr)
     for line in splitting.lines:
         report(line)
-    return found
+    return found if check is None else found.checked(check)
 
 
 @dataclass(frozen=True)
@@ -285,7 +305,7 @@ def _size(type_: TensorType) -> float:
 _OF_UNKNOWN_LENGTH = ("scan", "while", "custom_linear_solve")
 
 
-def _emitted(program: Program, arrays: Sequence[Any]) -> Sequence[Any]:
+def _emitted(program: Program, arrays: Sequence[Any], guard: Guard | None) -> Sequence[Any]:
     """A Program that computes nothing needs no engine."""
     return to_jax(program)(*arrays)
 
@@ -352,6 +372,10 @@ def _with_trips(nodes: Sequence[Node], varying: Sequence[Var]) -> list[Node]:
             node = replace(node, axes=node.axes | {Loop.TRIPS})
         marked.append(node)
     return marked
+
+
+def _is_among(atom: Any, variables: Sequence[Var]) -> bool:
+    return jaxprs.is_var(atom) and atom in variables
 
 
 def _fresh(atoms) -> tuple[Var, ...]:

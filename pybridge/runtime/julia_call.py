@@ -11,7 +11,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +42,16 @@ julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
 
 
+class Guard(Protocol):
+    """A check of a Program's results. Hashed and compared by content."""
+
+    def __call__(self, results: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
+        """The arrays, which pass the check of the results."""
+
+    def kept(self, used: Sequence[bool]) -> Guard | None:
+        """The check of those results that are used; None if it needs others."""
+
+
 def call(
     program: Program,
     *args,
@@ -49,6 +59,7 @@ def call(
     explain: bool = False,
     sizes: Sizes = (),
     residuals: int = 0,
+    guard: Guard | None = None,
 ) -> list[Any]:
     """The Program's results for arrays of exactly its input types.
 
@@ -56,9 +67,10 @@ def call(
     explain: say on stderr which of the two it was, and why, whenever that is decided.
     sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
     residuals: how many of the last results only other Programs read.
+    guard: what a derivative that is computed with the results passes.
     """
     program = program.with_structure(None)  # the rules below leave inputs and outputs away
-    how = {"execute": execute, "explain": explain, "sizes": sizes, "residuals": residuals}
+    how = {"execute": execute, "explain": explain, "sizes": sizes, "residuals": residuals, "guard": guard}
     return julia_call_p.bind(*args, program=program, **how)
 
 
@@ -86,7 +98,7 @@ _CHOSEN = 'execute="xla", or a short Program in a loop or among others'
 _as_xla = mlir.lower_fun(lambda *args, program, **how: to_jax(program, **how)(*args), multiple_results=True)
 
 
-def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0):
+def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0, guard=None):
     program = values(program)
     reason = _against_native(ctx, program, execute)
     if reason is not None:
@@ -97,7 +109,7 @@ def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0):
     return native.lower(ctx, program, operands)
 
 
-def _elsewhere(ctx, *operands, program, execute, explain, sizes, residuals=0, reason=None):
+def _elsewhere(ctx, *operands, program, execute, explain, sizes, residuals=0, guard=None, reason=None):
     if execute == "julia" and not devices.is_export(ctx):
         raise EngineUnavailable(
             f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
@@ -136,15 +148,32 @@ mlir.register_lowering(julia_call_p, _on_cpu, platform="cpu")
 # Differentiation
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, explain, sizes, residuals=0):
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, guard=None, **how):
+    ys, dots, is_guarded = _with_tangents(primals, tangents, guard=guard, **how)
+    return ys, dots if guard is None or is_guarded else guard(ys, dots)
+
+
+def _with_tangents(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    program,
+    execute,
+    explain,
+    sizes,
+    guard: Guard | None,
+    residuals=0,
+) -> tuple[Sequence[Any], Sequence[Any], bool]:
+    """The results, their tangents, and whether these have passed the guard."""
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     given = [tangents[i] for i in active]
-    how = {"execute": execute, "explain": explain, "sizes": _sizes(program, primals, sizes)}
+    sizes = _sizes(program, primals, sizes)
+    how = {"execute": execute, "explain": explain, "sizes": sizes, "guard": guard}
     try:
         if _is_reverse(given) and execute not in BY_XLA:
             whole = gradient(program, active)
             if whole is not None:
-                return _by_gradient(program, whole, active, primals, given, how)
+                return *_by_gradient(program, whole, active, primals, given, how), True
         # Two kernels share no computation; XLA finds by itself what its operations have in common.
         cut = split(program, active, execute not in BY_XLA)
         both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
@@ -155,17 +184,16 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program, execute, e
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
         run_rule = None if execute in BY_XLA else functools.partial(_rule, execute, explain)
-        return jvp_by_jax(program, active, primals, tangents, sizes, run_rule)
+        return *jvp_by_jax(program, active, primals, tangents, sizes, run_rule), False
     ys, rest = results[: len(program.outputs)], iter(results[len(program.outputs) :])
-    return ys, [
-        next(rest) if has else jaxprs.no_tangent(y) for has, y in zip(cut.has_tangent, ys, strict=True)
-    ]
+    flags = zip(cut.has_tangent, ys, strict=True)
+    return ys, [next(rest) if has else jaxprs.no_tangent(y) for has, y in flags], False
 
 
 def _by_gradient(program: Program, whole: Program, active: tuple[int, ...], primals, tangents, how):
     """Of a real scalar, whose derivative is its gradient: what is kept is as large as the arguments."""
     results = _derived(whole, *primals, **how)
-    ys, gradients = results[: len(program.outputs)], results[len(program.outputs) :]
+    ys, gradients = _apart(program, results, how["guard"])
     (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
     nonzero = [not zero for zero in zero_results(whole)[len(program.outputs) :]]
     dots = [jaxprs.no_tangent(y) for y in ys]
@@ -174,6 +202,14 @@ def _by_gradient(program: Program, whole: Program, active: tuple[int, ...], prim
         number = _Number(program, active, tuple(nonzero), place, tuple(how.items()))
         dots[place] = gradient_product(number, used[0], primals, used[1])
     return ys, dots
+
+
+def _apart(
+    program: Program, results: Sequence[Any], guard: Guard | None
+) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The Program's results, and those of its derivative that were computed with them."""
+    ys, rest = results[: len(program.outputs)], results[len(program.outputs) :]
+    return ys, rest if guard is None else guard(ys, rest)
 
 
 @dataclass(frozen=True)
@@ -210,7 +246,8 @@ class _Number:
     def of_multiple(self, xs: Sequence[Any], c: Any) -> Sequence[Any]:
         made = gradient_of_multiple(self.program, self.given)
         assert made is not None  # since it has a gradient
-        gradients = _derived(made, *xs, c, **dict(self.how))[len(self.program.outputs) :]
+        how = dict(self.how)
+        _, gradients = _apart(self.program, _derived(made, *xs, c, **how), how["guard"])
         return list(itertools.compress(gradients, self.nonzero))
 
 
@@ -228,6 +265,7 @@ def _in_halves(program: Program, cut: Split, args, how, residuals: int) -> list[
     results = len(program.outputs) - residuals
     known = _derived(cut.known, *primals, residuals=len(cut.known.outputs) - results, **how)
     kept = map([*primals, *known].__getitem__, cut.residuals)
+    how = {**how, "guard": None}
     dots = _derived(cut.linear, *kept, *tangents, **how) if any(cut.has_tangent) else []
     return [*known[: len(program.outputs)], *dots]
 
@@ -360,7 +398,7 @@ def _as_call(rule: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _halves(unknown: Sequence[bool], params: Mapping[str, Any]) -> partial_evaluation.Halves | None:
-    how = dict(params)
+    how = {**params, "guard": None}  # its tangents have passed it
     of: Halves = how.pop("halves")
     inputs = len(of.known.inputs)
     if any(unknown[:inputs]) or not any(unknown):
@@ -411,12 +449,18 @@ def _alive(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[boo
 
 def _call_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
     program, needed = _alive(params["program"], used)
-    return {"program": program, "residuals": sum(used[len(used) - params.get("residuals", 0) :])}, needed
+    residuals = sum(used[len(used) - params.get("residuals", 0) :])
+    return {"program": program, "residuals": residuals, "guard": _kept(params, used)}, needed
 
 
 def _joint_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
     program, halves, needed = with_results(params["program"], params["halves"], used)
-    return {"program": program, "halves": halves}, needed
+    return {"program": program, "halves": halves, "guard": _kept(params, used)}, needed
+
+
+def _kept(params: Mapping[str, Any], used: tuple[bool, ...]) -> Guard | None:
+    guard = params.get("guard")
+    return guard and guard.kept(used)
 
 
 jaxprs.register_dead_code_rule(julia_call_p, _dead_code_rule(_call_with_results))
@@ -441,6 +485,7 @@ def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residual
 
 def _batch_in_halves(args: Sequence[Any], dims: Sequence[Any], *, program, halves, **how):
     """Where tangents alone have a batch axis, as those of Jacobians, the known half has none."""
+    how["guard"] = None  # the tangents have passed it
 
     def apply(half: Program, given: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         xs, axes = [x for x, _ in given], [axis for _, axis in given]

@@ -75,6 +75,18 @@ def in_solvers_loop(x, kind="checkpointed"):
     return eqxi.while_loop(lambda state: state[0] < 3, trip, start, max_steps=8, kind=kind)[1]
 
 
+def in_checkpoint(x):
+    @jax.checkpoint
+    def step(y):
+        return jnp.sin(eqx.error_if(2 * y, y > 1.9, "large in a checkpoint"))
+
+    return step(step(x) + x)
+
+
+def in_bounded_loop(x):
+    return in_solvers_loop(x, kind="bounded")
+
+
 def in_batch(x):
     return jax.vmap(lambda y: in_while(y[None])[0])(x)
 
@@ -86,7 +98,9 @@ FUNCTIONS = [
     in_branch,
     in_nested_loops,
     by_message,
+    in_checkpoint,
     in_solvers_loop,
+    in_bounded_loop,
     in_batch,
 ]
 WITH_FORWARD_MODE = {in_solvers_loop: functools.partial(in_solvers_loop, kind="lax")}
@@ -106,7 +120,7 @@ def message_of(run) -> str | None:
     try:
         jax.block_until_ready(run())
     except Exception as e:
-        found = re.search(r"EquinoxRuntimeError: ([a-z ]+)", str(e))
+        found = re.search(r"EquinoxRuntimeError: ([a-z ]+)", f"{type(e).__name__}: {e}")
         assert found, e
         return found[1]
     return None
@@ -147,6 +161,32 @@ def test_same_errors(f, x, x64):
 def test_the_errors_are_raised(f, x64):
     """Else those above could all be None."""
     assert message_of(lambda: pb.bridge(f)(WRONG[2])) == message_of(lambda: f(WRONG[2])) is not None
+
+
+DERIVATIVES = {
+    "gradient": jax.grad,
+    "forward mode": jax.jacfwd,
+    "hessian": jax.hessian,
+    "batch of gradients": lambda f: lambda x: jax.vmap(jax.grad(f))(x[None]),
+    "linearize": lambda f: lambda x: jax.linearize(f, x)[1](x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, _: (c, jax.grad(f)(c)), x, None, 2)[1],
+}
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+@pytest.mark.parametrize("several", [False, True])
+def test_no_derivative_misses_an_error(derivative, several, x64):
+    """Where the value is not computed, and where a print cuts the function in two."""
+
+    def f(x):
+        y = in_while(x)
+        if several:
+            jax.debug.callback(lambda _: None, y)
+        return jnp.sum(jnp.sin(y))
+
+    g = jax.jit(DERIVATIVES[derivative](pb.bridge(f)))
+    assert message_of(lambda: g(FINE)) is None
+    assert message_of(lambda: g(WRONG[2])) == "large in a while loop"
 
 
 def test_the_largest_number_of_a_batch_is_raised(x64):

@@ -13,6 +13,10 @@ from .extend import new_jaxpr_eqn
 Policy = Callable[..., Any]
 
 
+def is_checkpoint(eqn: Any) -> bool:
+    return eqn.primitive is internals.remat_p
+
+
 def saves_everything(policy: Policy | None) -> bool:
     return policy is jax.checkpoint_policies.everything_saveable
 

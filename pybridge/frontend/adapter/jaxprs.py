@@ -34,10 +34,6 @@ def is_zero(tangent: Any) -> bool:
     return isinstance(tangent, internals.Zero | internals.SymbolicZero) or is_float0(tangent)
 
 
-def without_tangent(x: Any) -> Any:
-    return jax.lax.stop_gradient(x) if is_inexact(jax.typeof(x)) else x
-
-
 def no_tangent(y: Any) -> Any:
     """The tangent of a value that has none."""
     return internals.Zero(jax.typeof(y).to_tangent_aval())
@@ -74,9 +70,9 @@ def is_inexact(aval: Any) -> bool:
     return hasattr(aval, "dtype") and jnp.issubdtype(aval.dtype, np.inexact)
 
 
-def is_traced_array(x: Any) -> bool:
-    """Whether it is being traced, and neither a random key nor an object."""
-    return isinstance(x, Tracer) and isinstance(getattr(x.aval, "dtype", None), np.dtype)
+def is_array(x: Any) -> bool:
+    """Whether it is neither a random key nor an object."""
+    return isinstance(getattr(jax.typeof(x), "dtype", None), np.dtype)
 
 
 def any_tracer(values) -> bool:

@@ -369,7 +369,9 @@ def _waiting(pullback: Pullback, results: Sequence[TensorType]):
 
 
 def lower_with_own_derivative(lowering, eqn, inputs):
-    """A primitive of a package's, with its rule."""
+    """A primitive of a package's, with its rule if there is anything to differentiate."""
+    if not any(jaxprs.is_inexact(v.aval) for v in eqn.outvars):
+        return lowering.inline(packages.definition(eqn), inputs)
     return _with_jvp_rule(lowering, eqn, inputs, package_rules.rules(eqn))
 
 
