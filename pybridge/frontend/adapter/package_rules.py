@@ -32,10 +32,7 @@ def _computed(definition: Any, *args: Any) -> list[Any]:
 def _applied(eqn: Any, operands: list[Any]) -> list[Any]:
     error = packages.error(eqn)
     if error is not None:
-        due = error.is_due(operands)
-        return [
-            jnp.where(due, jnp.nan, x) if is_inexact(jax.typeof(x)) else x for x in error.values(operands)
-        ]
+        return [_nan_if(error.is_due(operands), x) for x in error.values(operands)]
     if eqn.primitive.name in equation_parameters.CALLS or packages.is_error_alone(eqn):
         return _computed(equation_parameters.called(eqn), *operands)
     return bind(eqn, operands)

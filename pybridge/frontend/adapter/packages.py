@@ -182,8 +182,8 @@ def _adds_one(eqn: Any, before: Any) -> bool:
 
 # Errors
 
-_ERRORS = "equinox._errors"
-"""The module whose function raises, called by `pure_callback`."""
+_RAISES = "equinox._errors", "_error.<locals>.raises"
+"""Module and name of the function that raises, called by `pure_callback`."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def error(eqn: Any) -> PackageError | None:
     if len(branches) != 2 or branches[0].eqns:
         return None
     calls = [inner for inner in branches[1].eqns if inner.primitive.name == "pure_callback"]
-    if not calls or _module(calls[0].params["callback"]) != _ERRORS:
+    if not calls or _name(calls[0].params["callback"]) != _RAISES:
         return None
     values = _reader(outputs(branches[0]), inputs(branches[0]))
     message = _reader(calls[0].invars, inputs(branches[1]))
@@ -218,8 +218,9 @@ def error(eqn: Any) -> PackageError | None:
     return PackageError(calls[0].params["callback"], values, message)
 
 
-def _module(callback: Any) -> str | None:
-    return getattr(getattr(callback, "callback_func", None), "__module__", None)
+def _name(callback: Any) -> tuple[str | None, str | None]:
+    function = getattr(callback, "callback_func", None)
+    return getattr(function, "__module__", None), getattr(function, "__qualname__", None)
 
 
 def _reader(atoms: Sequence[Any], variables: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]] | None:
