@@ -55,7 +55,7 @@ def test_watched_packages_have_the_same_version_in_the_extra_and_in_the_zoo():
     ],
 )
 def test_the_end_of_a_process(code, said, tmp_path):
-    assert runner._wait([sys.executable, "-c", code], tmp_path / "said", 2.0) == said
+    assert runner._wait([sys.executable, "-c", code], tmp_path / "said", 2.0, {}) == said
 
 
 @pytest.mark.parametrize(
