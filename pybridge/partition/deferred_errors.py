@@ -213,8 +213,9 @@ def _kind(eqn: Any) -> str | None:
     if packages.is_solver(eqn):
         return "solver"
     if name == "while":
-        in_condition = map(_holds_errors, equation_parameters.while_loop(eqn).cond.jaxpr.eqns)
-        return None if any(in_condition) else name
+        condition = equation_parameters.while_loop(eqn).cond
+        of_batch = condition.out_avals[0].shape  # each item ends by itself, and what it computes then is none
+        return None if of_batch or any(map(_holds_errors, condition.eqns)) else name
     if name == "cond":
         return name if equation_parameters.cond(eqn).platforms is None else None
     return "checkpoint" if checkpoints.is_checkpoint(eqn) else name if name in _ENTERED else None

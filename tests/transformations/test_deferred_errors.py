@@ -91,6 +91,19 @@ def in_batch(x):
     return jax.vmap(lambda y: in_while(y[None])[0])(x)
 
 
+def in_batch_of_loops(x):
+    """Its items end at different trips."""
+
+    def of_one(y):
+        def trip(z):
+            return eqx.error_if(1.5 * z + 0.2, z < -3, "small in a batch of loops")
+
+        return lax.while_loop(lambda z: (z < 1) & (z > -5), trip, y)
+
+    x = eqx.error_if(x, x > 2.2, "large in front of a batch of loops")
+    return jax.vmap(of_one)(x)
+
+
 FUNCTIONS = [
     before_and_after,
     in_while,
@@ -104,6 +117,7 @@ FUNCTIONS = [
     in_batch,
 ]
 WITH_FORWARD_MODE = {in_solvers_loop: functools.partial(in_solvers_loop, kind="lax")}
+LEFT_TO_JAX = [in_batch_of_loops]
 of_each = pytest.mark.parametrize("f", FUNCTIONS)
 
 FINE = np.array([0.3, 0.9, -0.2])
@@ -144,7 +158,7 @@ def test_one_program_then_the_errors(f, x64):
     assert bound == ["julia_call", "custom_jvp_call"]
 
 
-@of_each
+@pytest.mark.parametrize("f", [*FUNCTIONS, *LEFT_TO_JAX])
 @pytest.mark.parametrize("x", WRONG)
 def test_same_errors(f, x, x64):
     f = total(f)
