@@ -20,7 +20,17 @@ from ..ir.program import INLINE_CONSTANT, Equation, Program, constant_ref
 from ..ir.schema import OPERATIONS
 from ..ir.types import Atom, Dim, Literal, TensorType, Var
 from . import keys
-from .adapter import checkpoints, devices, effects, jaxprs, next_objects, packages, references, source
+from .adapter import (
+    checkpoints,
+    devices,
+    effects,
+    jaxprs,
+    next_objects,
+    packages,
+    references,
+    source,
+    transposes,
+)
 from .dimensions import to_dim
 from .primitives import DECOMPOSITIONS, LOWERINGS, RANDOM
 from .primitives.custom import lower_with_own_derivative
@@ -222,6 +232,10 @@ class Lowering:
         self.source = source
         return outputs
 
+    def inline_rule(self, jaxpr, args: Sequence[Atom], known: int) -> list[Atom]:
+        """As `inline`, of a derivative rule, which is linear in its inputs but for the first `known`."""
+        return self.inline(transposes.kept(jaxpr, [i >= known for i in range(len(args))]), args)
+
     def inline_keeping_all(self, jaxpr, args: Sequence[Atom]) -> list[Atom]:
         """As `inline`, of a checkpoint that keeps everything."""
         before, self.keeps_all = self.keeps_all, True
@@ -376,6 +390,9 @@ class _Running:
 
     def inline(self, jaxpr, args: Sequence[Any]) -> list[Any]:
         return jaxprs.jaxpr_as_fun(jaxpr)(*args)
+
+    def inline_rule(self, jaxpr, args: Sequence[Any], known: int) -> list[Any]:
+        return self.inline(jaxpr, args)
 
     def zeros(self, type_: TensorType) -> Any:
         return jnp.zeros(type_.shape, DTYPES[type_.dtype])

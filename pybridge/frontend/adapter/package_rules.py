@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from . import equation_parameters, packages, transposes
+from . import equation_parameters, packages
 from .custom_rules import CustomJvp, Perturbed
 from .jaxprs import ClosedJaxpr, at_places, bind, interpreted, is_inexact, is_zero, no_tangent, traced
 
@@ -60,4 +60,4 @@ def _rule(eqn: Any, perturbed: Perturbed) -> tuple[ClosedJaxpr, list[bool]]:
         return [*bind(eqn, xs), *compress(tangents(eqn, xs, dots), inexact)]
 
     jaxpr = traced(run, [*avals, *(avals[i].to_tangent_aval() for i in places)])
-    return transposes.kept(jaxpr, [False] * len(avals) + [True] * len(places)), [not i for i in inexact]
+    return jaxpr, [not i for i in inexact]

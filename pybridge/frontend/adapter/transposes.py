@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ...errors import UnsupportedPrimitive
 from . import equation_parameters, internals, jaxprs, next_objects, packages
 from .high_rules import Flat, accumulated
 from .linear_map import linear_map
@@ -118,6 +119,11 @@ def _by_jax(eqn: Any, flags: list[bool], fixed: list[Any], linear: list[Any]) ->
         known, cotangents = args[: len(fixed)], args[len(fixed) :]
         return list(jax.linear_transpose(lambda *xs: call(*known, *xs), *linear)(list(cotangents)))
 
-    found = iter(linear_map(call, transpose, fixed, linear))
+    try:
+        found = iter(linear_map(call, transpose, fixed, linear))
+    except Exception as e:  # whatever the package raises for operands in which it is not linear
+        raise UnsupportedPrimitive(
+            f"the transpose of {eqn.primitive} for what depends on tangents ({e!r})"
+        ) from e
     others = jaxprs.bind(eqn, _merged(flags, fixed, linear))
     return [next(found) if is_one else y for is_one, y in zip(inexact, others, strict=True)]

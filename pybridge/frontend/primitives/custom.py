@@ -28,7 +28,6 @@ from ..adapter import (
     jaxprs,
     package_rules,
     packages,
-    transposes,
 )
 from ..adapter.extend import Primitive
 from .spec import Spec
@@ -220,12 +219,12 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
         seen = list(perturbed[consts:] if custom.symbolic_zeros else inexact[consts:])
         jaxpr, zeros = custom.rule(seen)
         known = len(types) - consts
-        jaxpr = transposes.kept(jaxpr, [i >= known for i in range(len(jaxpr.in_avals))])
         taken = list(itertools.compress([*(False for _ in range(consts)), *seen], inexact))
 
         def build(inner, args):
             primals, tangents = args[: len(types)], args[len(types) :]
-            results = inner.inline(jaxpr, [*primals[consts:], *itertools.compress(tangents, taken)])
+            given = [*primals[consts:], *itertools.compress(tangents, taken)]
+            results = inner.inline_rule(jaxpr, given, known)
             values, given = results[: len(zeros)], iter(results[len(zeros) :])
             _check_values(eqn, values, out_types)
             found = [None if zero else next(given) for zero in zeros]
