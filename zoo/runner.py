@@ -40,6 +40,9 @@ def run(
         yield problem, old
 
 
+_PREPARE = "from pybridge.runtime import kernel_files; kernel_files.prepare()"
+
+
 def run_one(problem: Problem, python: Path, limit: float, *, timed: bool = True) -> Result:
     """Runs a problem in a process of its own, which may die or hang: that is then the result's `end`.
 
@@ -48,8 +51,10 @@ def run_one(problem: Problem, python: Path, limit: float, *, timed: bool = True)
     with tempfile.TemporaryDirectory(prefix="pybridge-zoo-") as name:
         file, said = Path(name) / "result.json", Path(name) / "said"
         options = () if timed else ("--untimed",)
-        # A first result is one without kernels that an earlier run has made.
+        # A first result is one with a cache as `pybridge setup` leaves it, without kernels of earlier runs.
         variables = {"PYBRIDGE_CACHE": f"{name}/cache"} if timed else {}
+        if timed:
+            _wait([str(python), "-c", _PREPARE], said, limit, variables)
         command = [str(python), "-m", "zoo.worker", problem.name, str(file), *options]
         end = _wait(command, said, limit, variables)
         found = read(json.loads(file.read_text())) if file.exists() else Result(problem.name)
