@@ -34,7 +34,7 @@ def with_errors_last(jaxpr: Any) -> tuple[Any, Check | None]:
 
     None, and the jaxpr itself, if it has none.
     """
-    if not any(map(_holds_errors, jaxpr.eqns)):
+    if not any(map(packages.holds_errors, jaxpr.eqns)):
         return jaxpr, None
     deferring = _Deferring()
 
@@ -90,7 +90,7 @@ class _Deferring:
         return _Result(jaxprs.interpreted(jaxpr, [*constants, *args], apply), due)
 
     def _equation(self, eqn: Any, operands: list[Any], due: _Due | None) -> _Result:
-        error, holds_errors, kind = packages.error(eqn), _holds_errors(eqn), _kind(eqn)
+        error, holds_errors, kind = packages.error(eqn), packages.holds_errors(eqn), _kind(eqn)
         if error is not None:
             return _Result(error.values(operands), self._noted(error, operands, due))
         if due is None and not holds_errors:
@@ -215,7 +215,7 @@ def _kind(eqn: Any) -> str | None:
     if name == "while":
         condition = equation_parameters.while_loop(eqn).cond
         of_batch = condition.out_avals[0].shape  # each item ends by itself, and what it computes then is none
-        return None if of_batch or any(map(_holds_errors, condition.eqns)) else name
+        return None if of_batch or any(map(packages.holds_errors, condition.eqns)) else name
     if name == "cond":
         return name if equation_parameters.cond(eqn).platforms is None else None
     return "checkpoint" if checkpoints.is_checkpoint(eqn) else name if name in _ENTERED else None
@@ -228,24 +228,15 @@ def _split(operands: list[Any], first: int, second: int) -> tuple[list[Any], lis
 # What an equation is
 
 
-def _inside(eqn: Any) -> list[Any]:
-    bodies = [packages.definition(eqn)] if packages.is_solver(eqn) else jaxprs.bodies(eqn)
-    return [inner for body in bodies for inner in body.eqns]
-
-
-def _holds_errors(eqn: Any) -> bool:
-    return packages.error(eqn) is not None or any(map(_holds_errors, _inside(eqn)))
-
-
 def _may_never_end(eqn: Any) -> bool:
     is_endless = eqn.primitive.name == "while" and not packages.counts_up(eqn)
-    return is_endless or any(map(_may_never_end, _inside(eqn)))
+    return is_endless or any(map(_may_never_end, packages.inside(eqn)))
 
 
 def _can_wait(eqn: Any, is_entered: bool = True) -> bool:
     """Whether errors that are due before the equation, or in it, can be raised after it.
 
-    is_entered: what it is in is one of `_ENTERED`.
+    is_entered: what it is in is called, or one of `_ENTERED`.
     """
     if packages.error(eqn) is not None:
         return is_entered
@@ -253,8 +244,10 @@ def _can_wait(eqn: Any, is_entered: bool = True) -> bool:
         return False
     if eqn.primitive.name == "while" and not is_entered and not packages.counts_up(eqn):
         return False
+    if packages.is_solver(eqn) and _may_never_end(eqn):
+        return False
     is_entered = is_entered and _kind(eqn) is not None
-    return all(_can_wait(inner, is_entered) for inner in _inside(eqn))
+    return all(_can_wait(inner, is_entered) for inner in packages.inside(eqn))
 
 
 def _conditions(jaxpr: Any) -> set[jaxprs.Var]:

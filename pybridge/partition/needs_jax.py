@@ -55,9 +55,9 @@ class Where:
             return is_part
         if self.package_rules:
             return False
-        return packages.is_solver(eqn) or (
-            packages.is_one_way(eqn) and (is_part or not jaxprs.is_inexact(eqn.invars[0].aval))
-        )
+        if packages.is_solver(eqn):  # what it raises has been deferred, if it can be
+            return not packages.holds_errors(eqn)
+        return packages.is_one_way(eqn) and (is_part or not jaxprs.is_inexact(eqn.invars[0].aval))
 
 
 def reason_for_jax(eqn, where: Where) -> str | None:

@@ -128,6 +128,24 @@ def test_a_singular_matrix(run, x64):
         run(pb.bridge(loss("LU")))(a, b)
 
 
+def test_a_singular_matrix_within_a_users_rule(x64):
+    """Where a check cannot be deferred, the solve is JAX's."""
+
+    @jax.custom_jvp
+    def solved(a, b):
+        return loss("LU")(a, b)
+
+    @solved.defjvp
+    def _(primals, tangents):
+        return solved(*primals), jnp.sum(tangents[1])
+
+    f = pb.bridge(lambda a, b: jnp.cos(solved(a, b)))
+    _, _, a, b = SOLVES["LU"]
+    assert_agree(jax.jit(jax.grad(f, 1))(a, b), -jnp.sin(loss("LU")(a, b)) * jnp.ones(5), "gradient")
+    with pytest.raises(Exception, match="linear solver returned non-finite"):
+        jax.jit(f)(0 * a, b)
+
+
 def test_no_error_where_none_is_wanted(x64):
     a, b = np.zeros((5, 5)), RIGHT
     f = loss("LU", throw=False)

@@ -241,6 +241,17 @@ def is_error_alone(eqn: Any) -> bool:
     return len(inside) == 1 and error(inside[0]) is not None
 
 
+def inside(eqn: Any) -> list[Any]:
+    """The equations in its bodies, or in what defines a solver."""
+    held = [definition(eqn)] if is_solver(eqn) else bodies(eqn)
+    return [inner for body in held for inner in body.eqns]
+
+
+def holds_errors(eqn: Any) -> bool:
+    """Whether it is an error, or has one in it."""
+    return error(eqn) is not None or any(map(holds_errors, inside(eqn)))
+
+
 def largest_of_batch(x: Any) -> Any:
     """The largest number, of the whole batch under `vmap`, which has it once."""
     return importlib.import_module("equinox.internal").unvmap_max(x)
