@@ -8,6 +8,7 @@ or an operation of a package's, has the error raised before it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,7 +23,6 @@ from ..frontend.adapter import (
     equation_parameters,
     jaxprs,
     next_objects,
-    package_rules,
     packages,
 )
 from ..frontend.adapter.packages import PackageError
@@ -39,8 +39,8 @@ def with_errors_last(jaxpr: Any) -> tuple[Any, Check | None]:
     deferring = _Deferring()
 
     def run(*args: Any) -> list[Any]:
-        results, due = deferring.run(jaxpr, args, None)
-        return [*results, *(due or _nothing())]
+        results, due = deferring._body(jaxpr, args, None)
+        return [*results, *due]
 
     closed = jaxprs.traced(run, [v.aval for v in jaxpr.invars])
     return jaxprs.without_constants(closed), Check(tuple(deferring.errors))
@@ -132,12 +132,11 @@ class _Deferring:
 
         @jax.custom_jvp
         def solve(*xs: Any) -> tuple[list[Any], _Due]:
-            results = self.run(definition, xs, None)
-            return results.values, results.due or _nothing()
+            return self._body(definition, xs, None)
 
         def jvp(primals: Any, tangents: Any) -> Any:
             values, found = solve(*primals)
-            dots = package_rules.tangents(eqn, primals, tangents)
+            _, dots = jaxprs.jvp(lambda *xs: jaxprs.bind(eqn, xs), primals, tangents)
             nothing = map(jax.custom_derivatives.SymbolicZero.from_primal_value, found)
             return (values, found), (dots, _Due(*nothing))
 
@@ -150,48 +149,45 @@ class _Deferring:
         of_condition, of_body, start = _split(operands, loop.cond_consts, loop.body_consts)
 
         def goes_on(state):
-            due, carried = state
+            carried, due = state
             (wanted,) = jaxprs.jaxpr_as_fun(loop.cond)(*of_condition, *carried)
             return jnp.logical_and(wanted, due.error == 0)
 
         def trip(state):
-            due, carried = state
-            results = self.run(loop.body, [*of_body, *carried], due)
-            return results.due or _nothing(), results.values
+            carried, due = state
+            return self._body(loop.body, [*of_body, *carried], due)
 
-        due, results = jax.lax.while_loop(goes_on, trip, (due, start))
-        return _Result(results, due)
+        return _Result(*jax.lax.while_loop(goes_on, trip, (start, due)))
 
     def _scan(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
         loop = equation_parameters.scan(eqn)
         constants, start, elements = _split(operands, loop.consts, loop.carry)
 
         def trip(state, items):
-            due, carried = state
-            results = self.run(loop.body, [*constants, *carried, *items], due)
-            return (results.due or _nothing(), results.values[: loop.carry]), results.values[loop.carry :]
+            carried, due = state
+            results, due = self._body(loop.body, [*constants, *carried, *items], due)
+            return (results[: loop.carry], due), results[loop.carry :]
 
-        (due, carried), stacks = jax.lax.scan(
-            trip, (due, start), elements, loop.length, reverse=loop.reverse, unroll=loop.unroll
+        (carried, due), stacks = jax.lax.scan(
+            trip, (start, due), elements, loop.length, reverse=loop.reverse, unroll=loop.unroll
         )
         return _Result([*carried, *stacks], due)
 
     def _cond(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
         index, *xs = operands
-        branches = [self._function(b) for b in equation_parameters.cond(eqn).branches]
-        return _Result(*jax.lax.switch(index, branches, due, xs))
+        branches = [functools.partial(self._body, b) for b in equation_parameters.cond(eqn).branches]
+        return _Result(*jax.lax.switch(index, branches, xs, due))
 
     def _checkpoint(self, eqn: Any, operands: list[Any], due: _Due) -> _Result:
         remat = equation_parameters.remat(eqn)
-        body = jax.checkpoint(self._function(remat.body), policy=remat.policy, prevent_cse=remat.barrier)
-        return _Result(*body(due, operands))
+        body = functools.partial(self._body, remat.body)
+        again = jax.checkpoint(body, policy=remat.policy, prevent_cse=remat.barrier)
+        return _Result(*again(operands, due))
 
-    def _function(self, jaxpr: Any) -> Callable[[_Due, list[Any]], tuple[list[Any], _Due]]:
-        def run(due: _Due, xs: list[Any]) -> tuple[list[Any], _Due]:
-            results = self.run(jaxpr, xs, due)
-            return results.values, results.due or _nothing()
-
-        return run
+    def _body(self, jaxpr: Any, args: Sequence[Any], due: _Due | None) -> tuple[list[Any], _Due]:
+        """As `run`, where something can be due in any case."""
+        results = self.run(jaxpr, args, due)
+        return results.values, results.due or _nothing()
 
 
 _ENTERED = {
@@ -206,9 +202,8 @@ _ENTERED = {
 def _kind(eqn: Any) -> str | None:
     """ "called", or of `_ENTERED`; None if the equation stays as it is."""
     name = eqn.primitive.name
-    if name in equation_parameters.CALLS or packages.is_error_alone(eqn):
-        return "called"
-    if packages.checkpointed_loop(eqn) is not None:
+    is_call = name in equation_parameters.CALLS or packages.is_error_alone(eqn)
+    if is_call or packages.checkpointed_loop(eqn) is not None:
         return "called"
     if packages.is_solver(eqn):
         return "solver"
@@ -282,9 +277,6 @@ class Check:
             values[i] = x
         return values
 
-    def guard(self, error: int, message: int) -> Guard:
-        return Guard(self, error, message)
-
     def _passing(self, by_tangents: bool) -> Callable[..., list[Any]]:
         @jax.custom_jvp
         def passing(error: Any, message: Any, *values: Any) -> list[Any]:
@@ -304,7 +296,7 @@ class Check:
         def jvp(primals: Any, tangents: Any) -> Any:
             dots = list(tangents[2:])
             if by_tangents:
-                dots = multiplied(self.one(primals[:2]), dots)
+                dots = _multiplied(self.one(primals[:2]), dots)
             return passing(*primals), dots
 
         passing.defjvp(jvp, symbolic_zeros=True)
@@ -330,7 +322,7 @@ class Guard:
 
     def __call__(self, results: Sequence[Any], arrays: Sequence[Any]) -> list[Any]:
         """The arrays, which are computed with the results, unless an error is due."""
-        return multiplied(self.check.one([results[self.error], results[self.message]]), arrays)
+        return _multiplied(self.check.one([results[self.error], results[self.message]]), arrays)
 
     def kept(self, used: Sequence[bool]) -> Guard | None:
         """The same where some results are left away; None without one of its own."""
@@ -339,5 +331,5 @@ class Guard:
         return Guard(self.check, sum(used[: self.error]), sum(used[: self.message]))
 
 
-def multiplied(one: Any, arrays: Sequence[Any]) -> list[Any]:
+def _multiplied(one: Any, arrays: Sequence[Any]) -> list[Any]:
     return [x if jaxprs.is_zero(x) else x * one.astype(x.dtype) for x in arrays]

@@ -101,7 +101,7 @@ class Partition:
         """With the check of the last two outputs. One Program's derivative has it, too."""
         match self.steps:
             case (Segment() as segment,) if all(_is_among(v, segment.writes) for v in self.outputs[-2:]):
-                guard = check.guard(*(segment.writes.index(v) for v in self.outputs[-2:]))
+                guard = Guard(check, *(segment.writes.index(v) for v in self.outputs[-2:]))
                 return replace(self, check=check, steps=(replace(segment, guard=guard),))
         return replace(self, check=check)
 

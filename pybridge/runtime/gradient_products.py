@@ -54,15 +54,7 @@ def _jvp_of_product(
     def along(*args: Any) -> Any:
         return number.along(args[: len(xs)], args[len(xs) :])
 
-    return result, _tangents(along, [*xs, *tangents], [*by_xs, *by_tangents])[1]
-
-
-def _tangents(f: Any, primals: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
-    """The results and their tangents, where some tangents are zero by their type."""
-    active = [i for i, t in enumerate(dots) if not jaxprs.is_zero(t)]
-    return jax.jvp(
-        jaxprs.at_places(f, active, primals), [primals[i] for i in active], [dots[i] for i in active]
-    )
+    return result, jaxprs.jvp(along, [*xs, *tangents], [*by_xs, *by_tangents])[1]
 
 
 def _transpose_of_product(cotangent: Any, *args: Any, number: Differentiated) -> list[Any]:
@@ -154,7 +146,7 @@ def _jvp_of_scaled(
 ) -> tuple[Any, Any]:
     """By the gradient that is computed anew: that has a derivative by all that it depends on."""
     count = len(number.active)
-    return _tangents(lambda *args: anew(number, levels, args[:-1], args[-1]), primals[count:], dots[count:])
+    return jaxprs.jvp(lambda *args: anew(number, levels, args[:-1], args[-1]), primals[count:], dots[count:])
 
 
 def _batch_of_scaled(

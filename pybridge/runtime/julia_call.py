@@ -148,12 +148,7 @@ mlir.register_lowering(julia_call_p, _on_cpu, platform="cpu")
 # Differentiation
 
 
-def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, guard=None, **how):
-    ys, dots, is_guarded = _with_tangents(primals, tangents, guard=guard, **how)
-    return ys, dots if guard is None or is_guarded else guard(ys, dots)
-
-
-def _with_tangents(
+def _jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     *,
@@ -161,10 +156,9 @@ def _with_tangents(
     execute,
     explain,
     sizes,
-    guard: Guard | None,
     residuals=0,
-) -> tuple[Sequence[Any], Sequence[Any], bool]:
-    """The results, their tangents, and whether these have passed the guard."""
+    guard=None,
+):
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     given = [tangents[i] for i in active]
     sizes = _sizes(program, primals, sizes)
@@ -173,7 +167,7 @@ def _with_tangents(
         if _is_reverse(given) and execute not in BY_XLA:
             whole = gradient(program, active)
             if whole is not None:
-                return *_by_gradient(program, whole, active, primals, given, how), True
+                return _by_gradient(program, whole, active, primals, given, how)
         # Two kernels share no computation; XLA finds by itself what its operations have in common.
         cut = split(program, active, execute not in BY_XLA)
         both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
@@ -184,10 +178,17 @@ def _with_tangents(
     except NoProgram as e:
         _tell(program, f"XLA operations, differentiated by JAX: {e}", explain)
         run_rule = None if execute in BY_XLA else functools.partial(_rule, execute, explain)
-        return *jvp_by_jax(program, active, primals, tangents, sizes, run_rule), False
+        ys, dots = jvp_by_jax(program, active, primals, tangents, sizes, run_rule)
+        return ys, _guarded(guard, ys, dots)
     ys, rest = results[: len(program.outputs)], iter(results[len(program.outputs) :])
     flags = zip(cut.has_tangent, ys, strict=True)
-    return ys, [next(rest) if has else jaxprs.no_tangent(y) for has, y in flags], False
+    dots = [next(rest) if has else jaxprs.no_tangent(y) for has, y in flags]
+    return ys, _guarded(guard, ys, dots)
+
+
+def _guarded(guard: Guard | None, ys: Sequence[Any], arrays: Sequence[Any]) -> Sequence[Any]:
+    """What is computed with the results, which passes their check if there is one."""
+    return arrays if guard is None else guard(ys, arrays)
 
 
 def _by_gradient(program: Program, whole: Program, active: tuple[int, ...], primals, tangents, how):
@@ -209,7 +210,7 @@ def _apart(
 ) -> tuple[Sequence[Any], Sequence[Any]]:
     """The Program's results, and those of its derivative that were computed with them."""
     ys, rest = results[: len(program.outputs)], results[len(program.outputs) :]
-    return ys, rest if guard is None else guard(ys, rest)
+    return ys, _guarded(guard, ys, rest)
 
 
 @dataclass(frozen=True)

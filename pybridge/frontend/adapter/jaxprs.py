@@ -49,6 +49,12 @@ def at_places(f: Callable, places: Sequence[int], args: Sequence[Any]) -> Callab
     return of_some
 
 
+def jvp(f: Callable, primals: Sequence[Any], dots: Sequence[Any]) -> tuple[Any, Any]:
+    """The results and their tangents, where some tangents are zero by their type."""
+    active = [i for i, t in enumerate(dots) if not is_zero(t)]
+    return jax.jvp(at_places(f, active, primals), [primals[i] for i in active], [dots[i] for i in active])
+
+
 def no_cotangent(aval: Any) -> Any:
     """The cotangent of a value of this type on which nothing depends."""
     return internals.Zero(aval.to_ct_aval())

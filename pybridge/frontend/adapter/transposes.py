@@ -49,19 +49,18 @@ def _has_own(eqn: Any) -> bool:
 def _evaluated(jaxpr: Any, args: Sequence[Any], linear: Sequence[bool]) -> tuple[list[Any], list[bool]]:
     """The results, and which of them depend on the `linear` arguments."""
     inner = getattr(jaxpr, "jaxpr", jaxpr)
-    values = dict(jaxprs.constants(jaxpr)) | dict(zip(inner.invars, args, strict=True))
     dependents = set(compress(inner.invars, linear))
 
-    def read(atom: Any) -> Any:
-        return values[atom] if jaxprs.is_var(atom) else atom.val
+    def are_dependent(atoms: Sequence[Any]) -> list[bool]:
+        return [jaxprs.is_var(v) and v in dependents for v in atoms]
 
-    for eqn in inner.eqns:
-        operands = list(map(read, eqn.invars))
-        flags = [jaxprs.is_var(v) and v in dependents for v in eqn.invars]
-        results, dependent = _applied(eqn, operands, flags)
-        values.update(zip(eqn.outvars, results, strict=True))
+    def apply(eqn: Any, operands: list[Any]) -> list[Any]:
+        results, dependent = _applied(eqn, operands, are_dependent(eqn.invars))
         dependents.update(compress(eqn.outvars, dependent))
-    return list(map(read, inner.outvars)), [jaxprs.is_var(v) and v in dependents for v in inner.outvars]
+        return results
+
+    results = jaxprs.interpreted(jaxpr, args, apply)
+    return results, are_dependent(inner.outvars)
 
 
 def _applied(eqn: Any, operands: list[Any], flags: list[bool]) -> tuple[list[Any], list[bool]]:

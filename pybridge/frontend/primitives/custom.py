@@ -223,8 +223,8 @@ def _jvp_tracer(lowering, eqn, inputs, custom: custom_rules.CustomJvp):
 
         def build(inner, args):
             primals, tangents = args[: len(types)], args[len(types) :]
-            given = [*primals[consts:], *itertools.compress(tangents, taken)]
-            results = inner.inline_rule(jaxpr, given, known)
+            operands = [*primals[consts:], *itertools.compress(tangents, taken)]
+            results = inner.inline_rule(jaxpr, operands, known)
             values, given = results[: len(zeros)], iter(results[len(zeros) :])
             _check_values(eqn, values, out_types)
             found = [None if zero else next(given) for zero in zeros]
