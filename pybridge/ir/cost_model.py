@@ -119,8 +119,10 @@ def _is_short_loop(program: Program) -> bool:
 
 
 def _is_constant(program: Program) -> bool:
-    return all(elements_of(x) <= 1 for x in program.inputs) and all(
-        eq.op in _ONE_LOOP_OF_CONSTANTS for eq in program.equations
+    return (
+        len(program.outputs) == 1
+        and all(elements_of(x) <= 1 for x in program.inputs)
+        and all(eq.op in _ONE_LOOP_OF_CONSTANTS for eq in program.equations)
     )
 
 
@@ -158,7 +160,7 @@ def _inner_works(program: Program) -> Iterator[Work]:
 def _fixed(eq: Equation) -> Times:
     if eq.op == "dot_general":
         return _PAIR * stacked(eq)
-    return _CONVOLUTION if eq.op == "conv_general_dilated" else NOTHING
+    return _FIXED.get(eq.op, NOTHING)
 
 
 def _rate(row: str, op: str, dtype: str) -> Times:
@@ -173,8 +175,8 @@ _RETURNED_INPUT = Times(0.65, 0.3)
 """Of an input that is an output, too: both copy it."""
 _PAIR = Times(10, 400)
 """Of each pair of a stack of matrices that are multiplied."""
-_CONVOLUTION = Times(0, 8e3)
-"""Of a convolution, which XLA hands to threads by itself."""
+_FIXED = {"conv_general_dilated": Times(0, 8e3), "fft": Times(0, 1e4)}
+"""Of what XLA hands to threads by itself."""
 
 _COLUMNS = ("f32", "f64", "bf16", "f16", "c64")
 _OTHERS = {"c128": "c64"}
@@ -184,19 +186,19 @@ _OTHERS = {"c128": "c64"}
 # float16 by functions; XLA in float32. `python -m benchmarks.sweep --fit` shows what measurements imply.
 _TABLE = """
 function                     0.6   1       0.9   1       2     2.5     100   2.5     3     3
-arithmetic                   0.1   0.1     0.1   0.1     0.2   0.15    50    0.3     0.1   0.1
+arithmetic                   0.1   0.1     0.1   0.1     0.15  0.14    50    0.3     0.1   0.1
 layout                       0.1   0.1     0.1   0.1     0.1   0.1     0.1   0.1     0.1   0.1
 convert_element_type         0.1   0.1     0.1   0.1     0.1   0.1     4     0.3     0.1   0.1
-div                          0.3   0.25    0.3   0.3     0.6   0.4     50    0.3     0.9   1.5
-sqrt                         0.4   0.3     0.7   0.8     1     0.8     80    1.5     0.5   2.2
-rsqrt                        0.27  0.16    0.63  0.16    1.8   3.8     80    2       3     3
+div                          0.3   0.25    0.3   0.3     0.4   0.45    50    0.3     0.9   1.5
+sqrt                         0.3   0.3     0.7   0.8     0.8   0.9     80    1.5     0.5   2.2
+rsqrt                        0.2   0.25    0.4   0.5     1.8   3.8     80    2       3     3
 exp,exp2,expm1               0.35  0.6     1     1       1.7   2.4     130   3       1.2   6.2
 log,log2                     0.5   0.65    1.4   11      1.5   2.2     120   3       2.5   20
 log1p                        0.75  1.2     1.5   7.7     2.7   4.1     80    2.7     1.5   13
 sin,cos,tan                  0.6   8       1.3   7.4     8     18      80    16      2.4   7.5
 asin,acos,atan               0.9   27      1.1   18      1.7   50      80    58      3     3
 atan2                        1.3   32      3.8   19      2.3   47      110   70      3     3
-tanh                         0.4   0.4     0.9   0.6     1.6   2.1     200   1.3     3.5   7.3
+tanh                         0.4   0.4     0.7   0.6     1.6   2.1     200   1.3     3.5   7.3
 logistic                     0.5   0.65    0.75  1.2     3.2   5.7     130   1.8     3.6   8.3
 pow                          3.1   7.2     3.2   10      5.5   15      140   18      66    40
 integer_pow                  0.35  0.33    0.35  0.33    0.6   0.65    70    0.5     0.3   0.3
@@ -206,21 +208,25 @@ lgamma                       19    12      11    23      45    26      115   36 
 digamma                      20    11      13    23      48    26      140   39      -     -
 polygamma,zeta               500   77      340   110     1100  170     1400  190     -     -
 bessel_i0e,bessel_i1e        55    1       30    6.5     150   5       154   5       -     -
-igamma                       77    67      53    120     170   500     270   620     -     -
-igammac                      74    63      74    150     175   500     310   620     -     -
-igamma_grad_a                150   140     110   250     340   240     250   400     -     -
+igamma                       77    62      53    120     170   500     270   620     -     -
+igammac                      74    58      74    150     175   500     310   620     -     -
+igamma_grad_a                150   130     110   250     340   240     250   400     -     -
 regularized_incomplete_beta  240   93      140   250     520   200     600   200     -     -
 reduce_sum,reduce_prod       0.17  0.2     0.18  0.2     0.6   8       4     0.2     0.2   0.2
 reduce_max,reduce_min        0.15  0.17    0.15  0.17    0.3   0.15    6     0.2     -     -
-cumsum,cumprod               1.6   4.3     1.6   3.5     4.6   51      28    11      1.7   6.2
+cumsum_of_short              1.6   4.3     1.6   3.5     4.6   51      28    11      1.7   6.2
+cumsum,cumprod               1.6   4.3     1.6   3.5     4.6   51      10    25      1.7   6.2
 cummax,cummin,cumlogsumexp   4     18      2.3   9.4     13    180     12    21      -     -
 argmax,argmin                5.3   5.6     3     5.2     8.7   11.5    11    7       -     -
 sort                         7.9   16      5     12.6    14    36      18    27      6     13
 top_k                        0.8   1.2     1.3   218     1.2   389     0.5   240     -     -
-transpose                    0.45  0.45    0.42  0.42    1.7   0.7     1.7   0.7     0.3   0.35
-gather                       0.9   0.9     1.1   1.1     1.6   1.6     1.6   1.6     1     1
+strided_slice                0.3   0.12    0.2   0.12    0.1   0.1     0.1   0.1     0.2   0.06
+rev                          0.1   0.1     0.1   0.1     0.13  0.1     0.13  0.1     0.1   0.1
+transpose                    0.45  0.25    0.42  0.2     1.7   0.7     1.7   0.7     0.4   0.15
+gather                       0.9   0.9     1.1   1.1     1.6   1.3     1.6   1.3     1     1
+scatter_add_numbers          3     2.6     1.9   1.9     10    10      50    8       2     2
 scatter_add                  3     3.9     1.9   1.9     10    10      50    8       2     2
-concatenate                  0.5   0.45    0.4   0.35    0.5   0.4     0.5   0.4     0.4   0.4
+concatenate                  0.5   0.45    0.4   0.35    0.5   0.4     0.5   0.4     0.4   0.35
 pad                          0.2   0.35    0.3   0.33    0.4   0.7     0.4   0.7     0.3   0.3
 dynamic_update_slice,scatter 0.2   0.2     0.2   0.2     0.2   0.2     0.2   0.2     0.2   0.2
 optimization_barrier         0.05  0.05    0.05  0.05    0.05  0.05    0.05  0.05    0.05  0.05
@@ -229,19 +235,20 @@ dot_outer                    0.045 0.033   0.085 0.038   0.35  0.02    9     0.2
 dot_vector                   0.16  0.17    0.2   0.21    0.27  1       45    1.4     0.33  0.38
 dot_cached_vector            0.08  0.05    0.07  0.045   0.25  0.35    4.8   0.5     0.08  0.05
 conv_general_dilated         0.033 0.036   0.041 0.6     7.5   0.09    9     0.1     0.1   0.075
-conv_of_features             1.9   5       1.9   5.5     5     15      8     12      1.35  7
-conv_of_batches              6     2       5.3   2       8     4       12    2       2.9   5
+conv_of_features             1.9   5       1.9   5.5     5     10      8     12      1.35  7
+conv_of_batches              6     2       5.3   0.8     8     2       12    2       2.9   5
 reduce_window_max            0.3   0.7     0.4   0.7     4     0.9     8     1       -     -
 reduce_window_sum            0.2   0.35    0.26  0.35    5.8   11      19    3.3     0.3   0.3
 select_and_scatter_add       4.9   15      2.3   6.4     6.7   24      20    21      -     -
 fft                          0.3   0.2     0.3   0.25    -     -       -     -       0.32  0.21
-cholesky                     0.02  0.025   0.012 0.012   -     -       -     -       0.022 0.0175
+cholesky                     0.02  0.025   0.012 0.009   -     -       -     -       0.022 0.014
 qr                           0.06  0.045   0.055 0.042   -     -       -     -       0.17  0.13
 geqrf,householder_product    0.033 0.025   0.033 0.025   -     -       -     -       0.03  0.025
 lu                           0.03  0.03    0.03  0.03    -     -       -     -       0.03  0.03
 eigh                         0.57  0.4     0.54  0.44    -     -       -     -       0.77  0.6
 svd                          0.8   0.5     0.8   0.5     -     -       -     -       0.95  0.7
 singular_values              0.25  0.24    0.3   0.3     -     -       -     -       0.98  0.88
+triangular_solve_vector      0.028 0.095   0.028 0.095   -     -       -     -       0.07  0.04
 triangular_solve             0.028 0.095   0.028 0.095   -     -       -     -       0.07  0.075
 """
 """The first three rows are of what has none, or no numbers there."""

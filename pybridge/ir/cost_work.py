@@ -60,13 +60,34 @@ def _svd_kind(eq: Equation) -> str:
     return eq.op if eq.attrs["compute_uv"] else "singular_values"
 
 
-_FEW_TERMS, _LARGE_PRODUCT, _CACHED = 16, 2_000_000, 1 << 16
+def _slice_kind(eq: Equation) -> str:
+    return "strided_slice" if any(step != 1 for step in eq.attrs["strides"]) else eq.op
+
+
+def _scatter_kind(eq: Equation) -> str:
+    return eq.op if eq.attrs["update_window_dims"] else "scatter_add_numbers"
+
+
+def _solve_kind(eq: Equation) -> str:
+    return "triangular_solve_vector" if _shape(eq.inputs[1])[-1] == 1 else eq.op
+
+
+def _cumulative_kind(eq: Equation) -> str:
+    """Julia's vectors go along what has that many elements."""
+    return eq.op if _shape(eq.inputs[0])[eq.attrs["axis"]] >= _LONG_LINE else "cumsum_of_short"
+
+
+_FEW_TERMS, _LARGE_PRODUCT, _CACHED, _LONG_LINE = 16, 2_000_000, 1 << 16, 1 << 10
 _SMALL_MATRIX, _SMALL_RIGHT_SIDE = 100, 10
 
 _KIND: Mapping[str, Callable[[Equation], str]] = {
     "dot_general": _product_kind,
     "conv_general_dilated": _convolution_kind,
+    "cumsum": _cumulative_kind,
+    "scatter_add": _scatter_kind,
+    "slice": _slice_kind,
     "svd": _svd_kind,
+    "triangular_solve": _solve_kind,
 }
 
 # ---- work, in elements or in multiplications

@@ -125,7 +125,17 @@ function simplify(op::Permute, eqn, x, definition)
     product = defined_by(:dot_general, definition, x[1])
     product !== nothing && isonly_use(definition, x[1]) &&
         eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] :
-    moved_filling(eqn, x[1], definition)
+    moved_broadcast(eqn, x[1], definition)
+end
+
+"A broadcast whose axes change places, as one, if the operand's axes keep their order."
+function moved_broadcast(eqn, x, definition)
+    inner = defined_by(:broadcast_in_dim, definition, x)
+    inner === nothing && return nothing
+    dims = Int[findfirst(==(d), eqn[:perm]) - 1 for d in inner[:dims]]
+    issorted(dims) || return nothing
+    attrs = Attributes(:shape => shape(eqn.outputs[1]), :dims => dims)
+    [with(eqn; op = inner.op, inputs = inner.inputs, attrs = attrs)]
 end
 
 "The order of a product's axes after its factors change places."

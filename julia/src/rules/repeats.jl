@@ -20,6 +20,20 @@ function moved_filling(eqn, x, definition)
     binding_last(b, eqn)
 end
 
+"The running sums of ones are 1, 2, 3, …"
+function simplify(::CumSum, eqn, x, definition)
+    filling = filling_number(definition, x[1])
+    filling !== nothing && isone_literal(filling) && isstatic(shape(x[1])) || return nothing
+    axis, n, b = eqn[:axis], shape(x[1])[eqn[:axis]+1], Builder(Equation[], eqn.source)
+    n < typemax(Int32) || return nothing
+    places = iota(b, Int32, shape(x[1]), axis)
+    ends = Literal(Int32(eqn[:reverse] ? n : 1))
+    count = emit(b, eqn[:reverse] ? :sub : :add, ends, places)
+    dtype(x[1]) === Int32 ||
+        emit(b, :convert_element_type, count; dtype = dtype_name(dtype(x[1])))
+    binding_last(b, eqn)
+end
+
 "The equations of a Builder, of which the last binds the result of `eqn`."
 binding_last(b::Builder, eqn) =
     push!(b.equations, with(pop!(b.equations); outputs = eqn.outputs))
@@ -63,12 +77,12 @@ spread_to(b::Builder, a::Atom, shape) =
 
 """
 A function of broadcasts along the same axes is computed before they are broadcast, unless it is an
-addition or two. The values are the same."""
+addition or two of what is more than a number. The values are the same."""
 function before_broadcast(op::Elementwise, eqn, x, definition)
-    cost(op, eqn) > CHEAP || return nothing
     first = findfirst(a -> a isa Var, x)
     spread = first === nothing ? nothing : defined_by(:broadcast_in_dim, definition, x[first])
     spread !== nothing && isrepeating(spread) || return nothing
+    cost(op, eqn) > CHEAP || isscalar(spread.inputs[1]) || return nothing
     small = Atom[]
     for a in x
         e = a isa Literal ? nothing : defined_by(:broadcast_in_dim, definition, a)

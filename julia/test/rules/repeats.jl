@@ -49,9 +49,43 @@ end
           return %2 }""", Any[fill(0.7)])
         @test names_of(p) == [:broadcast_in_dim]
     end
+    for operation in ("mul %1 2.0:f64", "add %1 1.0:f64", "mul %1 %1")
+        p = same_optimized("""(%0: f64[]) {
+          %1: f64[5,3] = broadcast_in_dim %0 {shape=[5, 3], dims=[]}
+          %2: f64[5,3] = $operation
+          return %2 }""", Any[fill(0.7)])
+        @test ndims(JaxprAD.aval(p.equations[1].outputs[1])) == 0
+    end
     p = optimized("""(%0: f64[]) { %1: f64[1,1] = broadcast_in_dim %0 {shape=[1, 1], dims=[]}
       %2: f64[] = squeeze %1 {dims=[0, 1]} return %2 }""")
     @test p.outputs[1] === p.inputs[1]
+end
+
+@testset "a broadcast whose axes change places is one" begin
+    for (dims, perm, out, isone) in (([0], [1, 0, 2], "f64[4,5,3]", true),
+        ([0, 2], [0, 2, 1], "f64[5,3,4]", true), ([0, 2], [2, 1, 0], "f64[3,4,5]", false))
+        operand, x = length(dims) == 1 ? ("f64[5]", randn(5)) : ("f64[5,3]", randn(3, 5))
+        p = same_optimized("""(%0: $operand) {
+          %1: f64[5,4,3] = broadcast_in_dim %0 {shape=[5, 4, 3], dims=$dims}
+          %2: $out = transpose %1 {perm=$perm}
+          return %2 }""", Any[x])
+        @test (names_of(p) == [:broadcast_in_dim]) == isone
+    end
+end
+
+@testset "running sums of ones are counted: $T, reverse=$reverse" for T in
+                                                                      ("f64", "f32", "bf16", "i8"),
+    reverse in (false, true)
+
+    one = T == "i8" ? "1" : "1.0"
+    text = """() { %0: $T[2,300] = broadcast_in_dim $one:$T {shape=[2, 300], dims=[]}
+      %1: $T[2,300] = cumsum %0 {axis=1, reverse=$reverse} return %1 }"""
+    p = optimized(text)
+    @test !(:cumsum in names_of(p))
+    exact = repeat(reverse ? (300:-1:1) : (1:300), 1, 2)
+    rounded = T == "i8" ? exact .% Int8 : JaxprAD.dtype_named(Symbol(T)).(exact)
+    @test only(run(p, Any[])) == rounded
+    NATIVE && @test native_agrees(p, Any[])
 end
 
 "A gather of rows (or parts of them) of a 6×4 array that is filled with a number."
