@@ -154,7 +154,7 @@ def _inner_works(program: Program) -> Iterator[Work]:
             yield from nested
         else:
             row, column = kind(eq), dtype(eq)
-            yield Work(row, column, units(eq), _rate(row, eq.op, column), _fixed(eq))
+            yield Work(row, column, units(eq), _rate(row, column), _fixed(eq))
 
 
 def _fixed(eq: Equation) -> Times:
@@ -163,9 +163,9 @@ def _fixed(eq: Equation) -> Times:
     return _FIXED.get(eq.op, NOTHING)
 
 
-def _rate(row: str, op: str, dtype: str) -> Times:
+def _rate(row: str, dtype: str) -> Times:
     column = dtype if dtype in _COLUMNS else _OTHERS.get(dtype, "f32")
-    usual = "layout" if op in _LAYOUT else "arithmetic" if op in _ARITHMETIC else "function"
+    usual = "layout" if row in _LAYOUT else "arithmetic" if row in _ARITHMETIC else "function"
     return _RATES.get((row, column)) or _RATES[usual, column]
 
 
@@ -224,7 +224,7 @@ strided_slice                0.3   0.12    0.2   0.12    0.1   0.1     0.1   0.1
 rev                          0.1   0.1     0.1   0.1     0.13  0.1     0.13  0.1     0.1   0.1
 transpose                    0.45  0.25    0.42  0.2     1.7   0.7     1.7   0.7     0.4   0.15
 gather                       0.9   0.9     1.1   1.1     1.6   1.3     1.6   1.3     1     1
-scatter_add_numbers          3     2.6     1.9   1.9     10    10      50    8       2     2
+scatter_add_numbers          3     2.4     1.9   1.9     10    10      50    8       2     2
 scatter_add                  3     3.9     1.9   1.9     10    10      50    8       2     2
 concatenate                  0.5   0.45    0.4   0.35    0.5   0.4     0.5   0.4     0.4   0.35
 pad                          0.2   0.35    0.3   0.33    0.4   0.7     0.4   0.7     0.3   0.3
@@ -235,8 +235,8 @@ dot_outer                    0.045 0.033   0.085 0.038   0.35  0.02    9     0.2
 dot_vector                   0.16  0.17    0.2   0.21    0.27  1       45    1.4     0.33  0.38
 dot_cached_vector            0.08  0.05    0.07  0.045   0.25  0.35    4.8   0.5     0.08  0.05
 conv_general_dilated         0.033 0.036   0.041 0.6     7.5   0.09    9     0.1     0.1   0.075
-conv_of_features             1.9   5       1.9   5.5     5     10      8     12      1.35  7
-conv_of_batches              6     2       5.3   0.8     8     2       12    2       2.9   5
+conv_of_features             1.9   5       1.9   5.5     5     9       8     12      1.35  7
+conv_of_batches              6     2       5.3   0.8     8     1       12    2       2.9   5
 reduce_window_max            0.3   0.7     0.4   0.7     4     0.9     8     1       -     -
 reduce_window_sum            0.2   0.35    0.26  0.35    5.8   11      19    3.3     0.3   0.3
 select_and_scatter_add       4.9   15      2.3   6.4     6.7   24      20    21      -     -

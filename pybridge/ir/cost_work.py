@@ -44,10 +44,12 @@ def _named(eq: Equation) -> str:
 def _product_kind(eq: Equation) -> str:
     """XLA is ahead in large results of few terms."""
     contracted, batch, rows, columns = _product_sizes(eq)
+    if contracted == 1:
+        return "mul"
     if min(rows, columns) == 1:
         return "dot_vector" if batch * rows * columns * contracted > _CACHED else "dot_cached_vector"
     large = rows * columns * contracted >= _LARGE_PRODUCT
-    return "dot_outer" if batch == 1 and 1 < contracted <= _FEW_TERMS and large else eq.op
+    return "dot_outer" if batch == 1 and contracted <= _FEW_TERMS and large else eq.op
 
 
 def _convolution_kind(eq: Equation) -> str:
@@ -73,7 +75,7 @@ def _solve_kind(eq: Equation) -> str:
 
 
 def _cumulative_kind(eq: Equation) -> str:
-    """Julia's vectors go along what has that many elements."""
+    """Natively lines of some length are vectors."""
     return eq.op if _shape(eq.inputs[0])[eq.attrs["axis"]] >= _LONG_LINE else "cumsum_of_short"
 
 

@@ -69,6 +69,14 @@ def until_small(x):
         (convolved, (of(8, 32, 32, 16, dtype="bfloat16"), of(3, 3, 16, 16, dtype="bfloat16")), ROUTINES),
         (convolved, (of(8, 32, 32, 16), of(3, 3, 16, 16)), None),
         (lambda x: jnp.pad(jnp.broadcast_to(x, (100, 100)), 1), (of(),), CONSTANT),
+        (lambda x: (jnp.broadcast_to(x, (500, 500)), jnp.zeros((500, 500))), (of(),), None),  # two loops
+        (lambda x: x[1:, ::2], (of(1000, 1000),), ROUTINES),
+        (lambda x: x[1:, 1:], (of(1000, 1000),), None),
+        (lambda x: x.T, (of(1000, 1000),), ROUTINES),
+        (lambda x, k: x.at[k].add(1), (of(1_000_000), of(1_000_000, dtype="int32")), ROUTINES),
+        (lambda x, k: x.at[k].add(1), (of(1000, 100), of(1000, dtype="int32")), None),
+        (lambda x: jnp.cumsum(x, 1), (of(1000, 1000, dtype="float16"),), ROUTINES),
+        (jnp.cumsum, (of(1_000_000, dtype="float16"),), None),
         (jnp.cumsum, (of(10_000, dtype="bfloat16"),), None),
         (lambda x: (x, x + 1), (of(1_000_000),), ROUTINES),  # a copy
     ],
