@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PRECIOUS: .venv-3.%/python.stamp
-.PHONY: help setup test test-all test-quick test-julia test-julia-code test-julia-others test-python test-oldest test-portable demo bench bench-polybench bench-choices bench-first zoo docs lint dist clean
+.PHONY: help setup test test-all test-quick test-julia test-julia-code test-julia-others test-python test-oldest test-code-and-oldest test-portable demo bench bench-polybench bench-choices bench-first zoo docs lint dist clean
 
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 # The newest Python and the newest JAX that it takes, and the oldest pair that is supported.
@@ -81,8 +81,7 @@ test test-all: export PYBRIDGE_CACHE := $(CURDIR)/.venv/test-cache
 test test-all: export PYBRIDGE_TEST_TIMES := $(CURDIR)/.venv/test-times
 test: .venv/python.stamp
 	rm -rf $(PYBRIDGE_CACHE) $(PYBRIDGE_TEST_TIMES)
-	+$(MAKE) --jobs=$(JOBS) .venv/image.stamp lint .venv/browser.stamp $(OLDEST_VENV) test-julia-others test-julia-code
-	+$(MAKE) test-oldest
+	+$(MAKE) --jobs=$(JOBS) .venv/image.stamp lint .venv/browser.stamp $(OLDEST_VENV) test-julia-others test-code-and-oldest
 	+$(MAKE) test-python
 	$(BIN)/python -m tests.times $(PYBRIDGE_TEST_TIMES)
 
@@ -117,6 +116,10 @@ test-julia-code: .venv/image.stamp
 
 test-julia-others: .venv/image.stamp
 	.ci/part "Julia's other tests" $(BIN)/python -m tests.julia_tests -O1 --others
+
+# Julia's tests of kernels take less time than its others, which run on one core.
+test-code-and-oldest: test-julia-code
+	+$(MAKE) test-oldest
 
 test-python: .venv/image.stamp
 	.ci/part "newest Python" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
