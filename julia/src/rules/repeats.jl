@@ -20,18 +20,31 @@ function moved_filling(eqn, x, definition)
     binding_last(b, eqn)
 end
 
-"The running sums of ones are 1, 2, 3, …"
+"""
+Of one number the running sums are its multiples, which round less than sums do; each is finite
+where the sum is."""
 function simplify(::CumSum, eqn, x, definition)
-    filling = filling_number(definition, x[1])
-    filling !== nothing && isone_literal(filling) && isstatic(shape(x[1])) || return nothing
-    axis, n, b = eqn[:axis], shape(x[1])[eqn[:axis]+1], Builder(Equation[], eqn.source)
+    number = filling_number(definition, x[1])
+    number !== nothing && isstatic(shape(x[1])) || return nothing
+    isone_literal(number) || regroups(definition) || return nothing
+    b, n = Builder(Equation[], eqn.source), shape(x[1])[eqn[:axis]+1]
     n < typemax(Int32) || return nothing
-    places = iota(b, Int32, shape(x[1]), axis)
-    ends = Literal(Int32(eqn[:reverse] ? n : 1))
-    count = emit(b, eqn[:reverse] ? :sub : :add, ends, places)
-    dtype(x[1]) === Int32 ||
-        emit(b, :convert_element_type, count; dtype = dtype_name(dtype(x[1])))
+    places = iota(b, Int32, shape(x[1]), eqn[:axis])
+    count = emit(b, eqn[:reverse] ? :sub : :add, Literal(Int32(eqn[:reverse] ? n : 1)), places)
+    multiples!(b, number, count)
     binding_last(b, eqn)
+end
+
+"The number so many times, computed in a type that holds every count."
+function multiples!(b::Builder, number, count)
+    to(a, T) = emit(b, :convert_element_type, a; dtype = dtype_name(T))
+    T = dtype(number)
+    isone_literal(number) && return to(count, T)
+    T <: Complex && return emit(b, :complex,
+        (multiples!(b, emit(b, part, number), count) for part in (:real, :imag))...)
+    W = sizeof(T) < 4 ? (T <: Integer ? Int32 : Float32) : T
+    multiple = emit(b, :mul, spread_to(b, to(number, W), shape(count)), to(count, W))
+    to(multiple, T)
 end
 
 "The equations of a Builder, of which the last binds the result of `eqn`."

@@ -1,6 +1,9 @@
 # Choices between values.
 
 selected(which::Bool, off, on) = ifelse(which, on, off)
+# Part by part, of which LLVM makes vectors.
+selected(which::Bool, off::T, on::T) where {T<:Complex} =
+    T(ifelse(which, real(on), real(off)), ifelse(which, imag(on), imag(off)))
 selected(which::Integer, last) = last
 selected(which::Integer, first, rest...) =
     ifelse(which <= 0, first, selected(which - one(which), rest...))

@@ -73,19 +73,34 @@ end
     end
 end
 
-@testset "running sums of ones are counted: $T, reverse=$reverse" for T in
-                                                                      ("f64", "f32", "bf16", "i8"),
+multiplied(k, x::Integer) = (k * Int(x)) % typeof(x)
+multiplied(k, x::Union{Float64,ComplexF32}) = k * x
+multiplied(k, x) = typeof(x)(k * Float32(x))
+
+@testset "running sums of one number are its multiples: $T, reverse=$reverse" for T in
+                                                                                   ("f64", "f32",
+        "bf16", "f16", "i8", "c64"),
     reverse in (false, true)
 
-    one = T == "i8" ? "1" : "1.0"
-    text = """() { %0: $T[2,300] = broadcast_in_dim $one:$T {shape=[2, 300], dims=[]}
+    sums(x) = """(%9: $T[]) { %0: $T[2,300] = broadcast_in_dim $x {shape=[2, 300], dims=[]}
       %1: $T[2,300] = cumsum %0 {axis=1, reverse=$reverse} return %1 }"""
-    p = optimized(text)
-    @test !(:cumsum in names_of(p))
-    exact = repeat(reverse ? (300:-1:1) : (1:300), 1, 2)
-    rounded = T == "i8" ? exact .% Int8 : JaxprAD.dtype_named(Symbol(T)).(exact)
-    @test only(run(p, Any[])) == rounded
-    NATIVE && @test native_agrees(p, Any[])
+    type, order = JaxprAD.dtype_named(Symbol(T)), reverse ? (300:-1:1) : (1:300)
+    for value in (type(1), T == "i8" ? Int8(-3) : type(-0.7))
+        one = T == "i8" ? "1" : T == "c64" ? "(1.0,0.0)" : "1.0"
+        p = optimized(sums(value == 1 ? "$one:$T" : "%9"))
+        @test !(:cumsum in names_of(p))
+        @test only(run(p, Any[fill(value)])) == repeat(multiplied.(order, value), 1, 2)
+        NATIVE && @test native_agrees(p, Any[fill(value)])
+    end
+end
+@testset "running sums of what is not finite, or whose multiples are" begin
+    sums(T, n) = """(%0: $T[]) { %1: $T[$n] = broadcast_in_dim %0 {shape=[$n], dims=[]}
+      %2: $T[$n] = cumsum %1 {axis=0, reverse=false} return %2 }"""
+    of(T, n, x) = only(run(optimized(sums(T, n)), Any[fill(x)]))
+    @test all(==(Inf), of("f64", 5, Inf)) && all(isnan, of("f64", 5, NaN))
+    @test of("f16", 70000, Float16(0.25))[end] == Float16(17500)
+    @test isequal(of("c64", 3, ComplexF32(Inf, 1)), [ComplexF32(Inf, k) for k in 1:3])
+    @test of("f64", 4, 1e308) == [1e308, Inf, Inf, Inf]
 end
 
 "A gather of rows (or parts of them) of a 6×4 array that is filled with a number."
