@@ -69,6 +69,8 @@ _STEP = Times(0, 5)
 _SHORT = 1 << 10
 """Elements that a Program computes at most to be left to XLA as one loop: with more, XLA calls it by a thread
 pool, which takes longer than a kernel."""
+_LONG = 1 << 17
+"""Elements from which on that does not matter."""
 
 
 @remembered(maxsize=1024)
@@ -119,10 +121,11 @@ def _is_short_loop(program: Program) -> bool:
 
 
 def _is_constant(program: Program) -> bool:
+    computed = sum(map(elements, program.equations))
     return (
-        len(program.outputs) == 1
-        and all(elements_of(x) <= 1 for x in program.inputs)
+        all(elements_of(x) <= 1 for x in program.inputs)
         and all(eq.op in _ONE_LOOP_OF_CONSTANTS for eq in program.equations)
+        and (computed <= _SHORT or computed >= _LONG and len(program.outputs) == 1)
     )
 
 
