@@ -40,9 +40,10 @@ const INTERNALS = [
         "LLVMContextCreate", "LLVMContextDispose", "LLVMCreateMemoryBufferWithMemoryRangeCopy",
         "LLVMCreateTargetMachine", "LLVMDisposeMessage", "LLVMDisposeTargetMachine",
         "LLVMGetDefaultTargetTriple", "LLVMGetFirstFunction", "LLVMGetFirstGlobal",
-        "LLVMGetHostCPUFeatures", "LLVMGetNextFunction", "LLVMGetNextGlobal",
+        "LLVMGetHostCPUFeatures", "LLVMGetLinkage", "LLVMGetNextFunction", "LLVMGetNextGlobal",
         "LLVMGetTargetFromTriple", "LLVMGetValueName2", "LLVMIsDeclaration", "LLVMLinkModules2",
-        "LLVMParseIRInContext", "LLVMSetLinkage", "LLVMTargetMachineEmitToFile"],
+        "LLVMParseIRInContext", "LLVMSetLinkage", "LLVMSetVisibility",
+        "LLVMTargetMachineEmitToFile"],
 ]
 
 "The release that brought a name, where that is after 1.5."

@@ -165,6 +165,7 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
         linked = folder / "kernel.so"
         try:
             text = _object(folder / "kernel.o", command, program, *words)
+            parts = [Path(rest) for word, rest in _lines(text) if word == "part"]
             needed = [rest for word, rest in _lines(text) if word == "needs"]
             routines = [_routine(store, s, folder / f"routine-{n}.o") for n, s in enumerate(needed)]
         except _Refused as e:
@@ -172,7 +173,7 @@ def _made(store: cache.Store, place: str, command: str, program: Program | None,
             raise
         if "\nplace routine " in text:
             text += f"\nblas {ask('blas', None)}"
-        reason = link([folder / "kernel.o", *routines], linked)
+        reason = link([folder / "kernel.o", *parts, *routines], linked)
         if reason is not None:
             raise _Unusable(f"linking failed: {reason}")
         written = store.write(place, _entry(linked.read_bytes(), text))

@@ -46,6 +46,7 @@ end
 
 "What a file needs of whoever links it, and of whoever loads it."
 needs_text(file::ObjectFile) = String[
+    ["part $path" for path in file.parts[2:end]]
     ["needs $symbol" for symbol in file.routines]
     ["place $(place.kind) $(place.name)" for place in file.places]
 ]

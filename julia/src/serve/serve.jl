@@ -22,7 +22,7 @@ after an `m`, one digit an input or result: `m011`.
 | `optimize` | a Program | the optimised Program |
 | `evaluate IN,… OUT,… REF=ADDRESS,…` | a Program | runs it on row-major buffers, and constants, at these addresses (`-` for none) |
 | `compile DIGEST REF=ADDRESS,…` | a Program | its FFI handler's address in native code, and the bytes of workspace; the constants at these addresses are used for ever |
-| `object REF=ADDRESS,…` | a path, in a line of its own, and a Program | writes its kernel as an object file; its symbol, the bytes of workspace, what XLA hands to it, a line for each routine that it `needs` to be linked with, and one for each place of its table (codegen/objects/) |
+| `object REF=ADDRESS,…` | a path, in a line of its own, and a Program | writes its kernel as an object file; its symbol, the bytes of workspace, what XLA hands to it, a line for each further `part` of the file, for each routine that it `needs` to be linked with, and one for each place of its table (codegen/objects/) |
 | `host_object` | a path | writes what such kernels need of their process; a line for each place of its table |
 | `routine_object` | a path, in a line of its own, and the symbol of such a routine | writes it as an object file |
 | `common_routines` | | the symbols of such routines that are known before a kernel needs them: those of what JaxprAD was compiled for |

@@ -46,7 +46,7 @@ function file_kernel(p::Program)
             JaxprAD.write_routine(joinpath(folder, "routine_$k.o"), symbol)
             for (k, symbol) in enumerate(file.routines)
         ]
-        run_command(`$(linker()) -shared -o $library $object $routines`)
+        run_command(`$(linker()) -shared -o $library $(file.parts) $routines`)
         loaded = dlopen(library)
         table = Ptr{Ptr{Cvoid}}(dlsym(loaded, JaxprAD.TABLE))
         for (k, place) in enumerate(file.places)

@@ -14,8 +14,14 @@ struct FunctionText
     callees::Dict{String,Specialization}
 end
 
-"`invoked()`: the methods that it calls, `invoked_methods`."
-function FunctionText(s::Specialization, invoked = () -> invoked_methods(s))
+function FunctionText(s::Specialization)
+    text, name = own_text(s)
+    called = called_names(text, name)
+    FunctionText(text, name, callees(called, called_methods(s, called), s))
+end
+
+"Its text and its name there."
+function own_text(s::Specialization)
     # Inferred in the present world, and remembered: Julia 1.5 otherwise calls what is new in the
     # code by way of its runtime.
     Base.return_types(s.f, s.types)
@@ -26,7 +32,7 @@ function FunctionText(s::Specialization, invoked = () -> invoked_methods(s))
     text = with_addresses(only_definition(text, own[1]))
     reason = text_refused(text)
     isempty(reason) || throw(refused("$reason, in $name"))
-    FunctionText(text, own[1], callees(text, own[1], s, invoked))
+    text, own[1]
 end
 
 """
@@ -70,22 +76,24 @@ function used_names(text)
     found
 end
 
-"""
-The functions of Julia's that the text calls by name. Throws `NoObjectFile` where several have a
-name."""
-function callees(text::String, name::String, s::Specialization, invoked)
+"The functions of Julia's that the text calls: its names for them, and theirs."
+function called_names(text::String, name::String)
     called = Dict{String,String}()
     for used in used_names(text)
         meant = julia_name(used)
         used == name || meant === nothing || (called[used] = meant)
     end
-    isempty(called) && return Dict{String,Specialization}()
-    methods = invoked()
-    Dict{String,Specialization}(
-        used => without_fields(only_callee(get(methods, meant, Core.MethodInstance[]), meant, s))
-        for (used, meant) in called
-    )
+    called
 end
+"The methods that `s` calls, if it calls any; to find them takes the compiler some time."
+called_methods(s::Specialization, called) =
+    isempty(called) ? Dict{String,Vector{Core.MethodInstance}}() : invoked_methods(s)
+
+"What is called, by the text's names. Throws `NoObjectFile` where several functions have a name."
+callees(called, methods, s::Specialization) = Dict{String,Specialization}(
+    used => without_fields(only_callee(get(methods, meant, Core.MethodInstance[]), meant, s))
+    for (used, meant) in called
+)
 function only_callee(found, meant, s)
     length(found) == 1 && return found[1]
     trouble = isempty(found) ? "calls $meant, which its inferred code does not" :

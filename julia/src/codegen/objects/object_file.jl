@@ -1,11 +1,12 @@
 # Generated code as an object file that holds nothing of this process.
 
 """
-An object file, the symbols that it was asked to have, and the places of its table, in order, which
-whoever loads it fills with pointers before the first call. The table's symbol is
-`pybridge_table`. It is to be linked with the files of `routines`, by their symbols."""
+The `parts` of an object file, paths, the symbols that it was asked to have, and the places of its
+table, in order, which whoever loads it fills with pointers before the first call. The table's
+symbol is `pybridge_table`. The parts are to be linked with the files of `routines`, by their
+symbols."""
 struct ObjectFile
-    path::String
+    parts::Vector{String}
     symbols::Vector{String}
     places::Vector{Place}
     routines::Vector{String}
@@ -29,12 +30,18 @@ function write_object_file(path::String, definitions::Vector{Any}, exported::Vec
     for (f, d) in zip(functions, definitions)
         own[f], named[f] = d, string(nameof(f))
     end
-    texts, routines = definition_texts(functions, own)
-    needed = routines_of(table, texts, routines)
     visible = union!(Set{String}(exported), symbols_to_fill(table))
-    parts = String[table_text(table), more..., placed_texts(texts, named, table)...]
-    write_object(path, parts, visible, processor)
-    ObjectFile(path, exported, table.places, needed)
+    file = PartedFile(path, visible, processor, haveparts(table))
+    try
+        foreach(text -> add!(file, text), [table_text(table); more])
+        count = 0
+        place!(s, text) = add!(file, placed_text(s, text, count += 1, named, table))
+        routines = each_definition_text(place!, functions, own)
+        needed = routines_of(place!, table, routines)
+        return ObjectFile(finish!(file), exported, table.places, needed)
+    finally
+        stop!(file)
+    end
 end
 
 "What whoever fills the table must find by name: the table, its data and functions, or nothing."
@@ -44,38 +51,37 @@ symbols_to_fill(t::OutsideTable{Loader}) =
         map(data_name, eachindex(t.data))...]
 
 """
-The texts of functions that have `definitions`, and the routines that they call: all that has
-none."""
-function definition_texts(functions::Vector{Any}, definitions::IdDict{Any,Any})
-    found, routines = Pair{Specialization,FunctionText}[], Specialization[]
-    each_reached([only_specialization(f) for f in functions]) do s
+`f(s, text)` for each function that has one of the `definitions`. Gives the routines that they call:
+all that has none."""
+function each_definition_text(f, functions::Vector{Any}, definitions::IdDict{Any,Any})
+    routines = Specialization[]
+    each_reached([only_specialization(g) for g in functions]) do s
         haskey(definitions, s.f) || (push!(routines, s); return Specialization[])
         text = definition_text(s, definitions)
-        push!(found, s => text)
+        f(s, text)
         values(text.callees)
     end
-    found, routines
+    routines
 end
 
-"The texts of routines and of all that they call."
-function routine_texts(routines)
-    found = Pair{Specialization,FunctionText}[]
+"`f(s, text)` for each of the routines and all that they call."
+each_routine_text(f, routines) =
     each_reached(routines) do s
         text = FunctionText(s)
-        push!(found, s => text)
+        f(s, text)
         values(text.callees)
     end
-    found
-end
 
 """
 The text of a definition. Where it calls several functions of one name, or one for several types,
 each call gets a function of its own, by whose name LLVM's text tells them apart; these are added to
 the definitions."""
 function definition_text(s::Specialization, definitions)
-    invoked = invoked_methods(s)
-    names = Set{String}(name for (name, found) in invoked if length(found) > 1)
-    isempty(names) && return FunctionText(s, () -> invoked)
+    text, name = own_text(s)
+    called = called_names(text, name)
+    methods = called_methods(s, called)
+    names = Set{String}(name for (name, found) in methods if length(found) > 1)
+    isempty(names) && return FunctionText(text, name, callees(called, methods, s))
     copies = Any[]
     # Under another name: while a package precompiles, no method may be written over.
     changed = with_name(distinguished(definitions[s.f], names, copies),
@@ -115,11 +121,6 @@ isambiguous(@nospecialize(f), names) =
 symbol_of(s::Specialization, named) = get(() -> symbol_of(s), named, s.f)
 symbol_of(s::Specialization) =
     string("callee_", function_name(s), '_', string(hash(string(s.f, s.types)); base = 16))
-
-"The texts of functions, ready to be linked."
-placed_texts(texts, named, table) = String[
-    placed_text(s, text, k, named, table) for (k, (s, text)) in enumerate(texts)
-]
 
 "A function's text with symbols for what it calls and addresses that hold in any process."
 function placed_text(own::Specialization, t::FunctionText, k, named, table)

@@ -6,17 +6,17 @@
 const ROUTINES = Dict{String,Specialization}()
 
 """
-The symbols of the routines that are in files of their own; those that are not are added to the
-texts."""
-function routines_of(::OutsideTable{Loader}, texts, routines)
+The symbols of the routines that are in files of their own; of the others `f(s, text)` gets what
+belongs into this file."""
+function routines_of(f, ::OutsideTable{Loader}, routines)
     symbols = String[symbol_of(s) for s in routines]
     for (symbol, s) in zip(symbols, routines)
         ROUTINES[symbol] = s
     end
     symbols
 end
-function routines_of(::OutsideTable{Linker}, texts, routines)
-    append!(texts, routine_texts(routines))
+function routines_of(f, ::OutsideTable{Linker}, routines)
+    each_routine_text(f, routines)
     String[]
 end
 
@@ -26,7 +26,9 @@ end
 The object file of a routine that a file written before needs. Throws `NoObjectFile` where its code
 refers to what cannot be in a file."""
 function write_routine(path::String, symbol::String)
-    texts = routine_texts([ROUTINES[symbol]])
-    placed = placed_texts(texts, IdDict{Any,String}(), OutsideTable())
-    write_object(path, placed, Set([symbol]), this_processor())
+    table, texts = OutsideTable(), String[]
+    each_routine_text([ROUTINES[symbol]]) do s, text
+        push!(texts, placed_text(s, text, length(texts) + 1, IdDict{Any,String}(), table))
+    end
+    write_object(ObjectModule(path, texts, Set([symbol]), this_processor()))
 end

@@ -64,7 +64,7 @@ else
     @testset "what kernels need of their process is in a file of its own" begin
         file = JaxprAD.write_host(tempname(FOLDER))
         @test file.symbols == ["host_parallel_for", "host_handle", "host_shut"]
-        @test [p.kind for p in file.places] == [:data, :data, :function] && isfile(file.path)
+        @test [p.kind for p in file.places] == [:data, :data, :function] && all(isfile, file.parts)
     end
 
     @testset "what LLVM knows of the alignment of addresses holds in a file" begin
@@ -75,6 +75,16 @@ else
               %1: c64[$n,$m] = fft %0 {fft_type=fft, fft_lengths=[$n, $m]} return %1 }"),
                 Any[normal(r, ComplexF32, [n, m])])
         end
+    end
+
+    @testset "long code has parts, of which threads write some" begin
+        steps = map(1:150) do k
+            f = rand(r, ("sin", "tanh", "exp", "cos"))
+            "%$(2k-1): f64[7] = mul $(rand(r)):f64 %$(2k-2) %$(2k): f64[7] = $f %$(2k-1)"
+        end
+        p = program("(%0: f64[7]) { $(join(steps, '\n')) return %300 }")
+        @test same_in_file(p, inputs_for(r, p))
+        @test length(first(JaxprAD.write_kernel(p, tempname(FOLDER))).parts) > 1
     end
 
     @testset "the file says what it takes and gives" begin
