@@ -125,7 +125,7 @@ def _is_constant(program: Program) -> bool:
     return (
         all(elements_of(x) <= 1 for x in program.inputs)
         and all(eq.op in _ONE_LOOP_OF_CONSTANTS for eq in program.equations)
-        and (computed <= _SHORT or computed >= _LONG and len(program.outputs) == 1)
+        and (computed <= _SHORT or (computed >= _LONG and len(program.outputs) == 1))
     )
 
 
