@@ -73,8 +73,7 @@ function invoked_methods(s::Specialization)
     end
     found
 end
-inferred_statements(s::Specialization) =
-    reduce(vcat, (code.code for (code, _) in code_typed(s.f, s.types)); init = Any[])
+inferred_statements(s::Specialization) = inferred_code(s).code
 method_instance(m::Core.MethodInstance) = m
 method_instance(code) = method_instance(code.def)      # Julia 1.12 has code instances there
 
