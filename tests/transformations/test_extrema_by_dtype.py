@@ -157,6 +157,17 @@ def test_as_jax(name):
     assert not complaints, "\n".join(complaints)
 
 
+@pytest.mark.parametrize("execute", ["julia", "xla"])
+@pytest.mark.parametrize("name", ["cummax", "cummax from the end", "cummin"])
+def test_running_extrema_have_no_slope_where_they_are_nan_but_at_their_start(name, execute):
+    x = jnp.array([[1.0, np.nan, 3.0], [2.0, 5.0, 4.0], [0.5, 1.5, np.nan]])
+    ours = pb.bridge(FUNCTIONS[name], execute=execute)
+    tangents = [jax.jvp(f, (x,), (jnp.arange(1.0, 10.0).reshape(3, 3),))[1] for f in (ours, FUNCTIONS[name])]
+    np.testing.assert_array_equal(*tangents)
+    gradients = [jax.vjp(f, x)[1](jnp.arange(9.0).reshape(3, 3))[0] for f in (ours, FUNCTIONS[name])]
+    np.testing.assert_array_equal(*gradients)
+
+
 def _near(a, b, tolerance):
     wide = [x.astype(np.complex128) for x in (a, b)]
     return np.allclose(*wide, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -83,7 +83,7 @@ transpose(::CumSum, b, eqn, ȳ, x) =
 
 # cummax, cummin: the tangent of the latest element that attains the running extremum. Where that is
 # at position p, p is the running maximum of the positions that attain it (running minimum from the
-# end).
+# end). Behind the first element it is 0 where that is NaN, as in JAX.
 function jvp(op::Union{CumMax,CumMin}, b, eqn, x, ẋ)
     x, axis, reverse = computed_once(b, x), eqn[:axis], eqn[:reverse]
     y = emit!(b, op, x, eqn.attrs)
@@ -93,7 +93,9 @@ function jvp(op::Union{CumMax,CumMin}, b, eqn, x, ẋ)
     origin = reverse ? filled_with_size(b, TensorType(T, shape(x[1])), n - 1) : 0
     attained = where_(Traced(b, emit(b, :eq, x[1], y[1])), position, origin)
     index = apply(reverse ? :cummin : :cummax, attained; axis = axis, reverse = reverse)
-    y, MaybeAtom[take_along(b, ẋ[1], index.atom, axis; unique = false)]
+    ẏ = Traced(b, take_along(b, ẋ[1], index.atom, axis; unique = false))
+    isnumber = compare(:eq, Traced(b, y[1]), Traced(b, y[1]))
+    y, MaybeAtom[where_(apply(:or, isnumber, compare(:eq, position, origin)), ẏ, 0).atom]
 end
 filled_with_size(b::Builder, type::TensorType, n::Int) = n
 filled_with_size(b::Builder, type::TensorType, n::DimExpr) =

@@ -27,6 +27,9 @@ end
     @test y ≈ [1000, 1000 + log(2)] && ẏ ≈ [1, 2]
 end
 @test run(vector("cummax", 3), Any[[1.0, NaN, 5.0]])[1] |> v -> isequal(v, [1, NaN, NaN])
+@test run(jvp(vector("cummax", 4)), Any[[3.0, NaN, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]])[2] ==
+      [1, 0, 0, 0]
+@test run(jvp(vector("cummax", 3)), Any[[NaN, 1.0, 2.0], [1.0, 2.0, 3.0]])[2] == [1, 0, 0]
 @test run(jvp(vector("cummax", 4)), Any[[3.0, 1.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]])[2] ==
       [1, 1, 3, 4]
 
