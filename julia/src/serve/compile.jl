@@ -44,7 +44,7 @@ function answer(::Val{:library_object}, body, arguments)
             "features $(processor.features)"], '\n')
 end
 
-"What a file needs of whoever links it, and of whoever loads it."
+"What a file needs of its linker and of its loader."
 needs_text(file::ObjectFile) = String[
     ["part $path" for path in file.parts[2:end]]
     ["needs $symbol" for symbol in file.routines]

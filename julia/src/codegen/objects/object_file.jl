@@ -2,9 +2,8 @@
 
 """
 The `parts` of an object file, paths, the symbols that it was asked to have, and the places of its
-table, in order, which whoever loads it fills with pointers before the first call. The table's
-symbol is `pybridge_table`. The parts are to be linked with the files of `routines`, by their
-symbols."""
+table, in order, which the loader fills with pointers before the first call. The table's symbol is
+`pybridge_table`. The parts are to be linked with the files of `routines`, by their symbols."""
 struct ObjectFile
     parts::Vector{String}
     symbols::Vector{String}
@@ -44,7 +43,7 @@ function write_object_file(path::String, definitions::Vector{Any}, exported::Vec
     end
 end
 
-"What whoever fills the table must find by name: the table, its data and functions, or nothing."
+"What the loader must find by name to fill the table: it, its data and functions, or nothing."
 symbols_to_fill(::OutsideTable{Linker}) = String[]
 symbols_to_fill(t::OutsideTable{Loader}) =
     String[TABLE, (p.name for p in t.places if p.kind === :function)...,
