@@ -23,6 +23,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
+from pybridge.child_process import end_with_parent
+
 
 def limit_threads(count: int) -> None:
     """To the first `count` of the cores that are allowed: before jax is imported."""
@@ -81,6 +83,7 @@ def main() -> None:
     parser.add_argument("--side")
     options = parser.parse_args()
     limit_threads(options.threads)
+    end_with_parent()
     answers = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
         if options.side:

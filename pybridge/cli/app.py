@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
+import os
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -440,7 +441,9 @@ def bench(context: typer.Context) -> None:
                 typer.echo(f"{context.get_usage()}\n\n  {bench.__doc__}\n\n{_NO_BENCHMARKS}")
                 raise typer.Exit(0)
             raise UnknownOption(_NO_BENCHMARKS)
-    raise typer.Exit(subprocess.run([sys.executable, "-m", "benchmarks", *context.args]).returncode)
+    sys.path.insert(0, os.getcwd())  # a console script's has its own folder
+    sys.argv[1:] = context.args
+    runpy.run_module("benchmarks", run_name="__main__")
 
 
 @app.command()

@@ -7,14 +7,12 @@ against.
 from __future__ import annotations
 
 import gc
-import os
 import sys
-import threading
-import time
 from multiprocessing.connection import Connection
 
 import jax
 
+from ..child_process import end_with_parent
 from ..ir.parser import parse
 from . import contenders, reference, stages
 from .making import at_random
@@ -25,7 +23,7 @@ _EVERY = 25
 
 
 def main(contender: str, descriptor: int) -> None:
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    end_with_parent()
     jax.config.update("jax_enable_x64", True)
     with Connection(descriptor) as connection:
         _warm_up(contender)
@@ -45,13 +43,6 @@ def main(contender: str, descriptor: int) -> None:
             if taken % _EVERY == 0:  # what was compiled takes memory, and this takes time
                 jax.clear_caches()
                 gc.collect()
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process once its parent is gone, even while it computes what never ends."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
 
 
 def _warm_up(contender: str) -> None:

@@ -323,17 +323,19 @@ COMMANDS = [command.callback.__name__ for command in app.registered_commands]
 
 
 @pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS)], ids=["pybridge", *COMMANDS])
-def test_help_fits_a_screen(words, monkeypatch, capfd):
+def test_help_fits_a_screen(words, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["pybridge"])  # which bench changes
     done = CliRunner().invoke(app, [*words, "--help"], terminal_width=80)
-    lines = (done.output + capfd.readouterr().out).splitlines()  # bench is a process of its own
+    lines = done.output.splitlines()
     assert done.exit_code == 0 and any("--help" in line for line in lines)
     assert len(lines) <= (24 if words else 30) and max(map(len, lines)) <= 80
 
 
-def test_bench_is_for_a_checkout(tmp_path, monkeypatch, capfd):
-    assert CliRunner().invoke(app, ["bench", "--list"]).exit_code == 0
-    assert "scan-60" in capfd.readouterr().out
+def test_bench_is_for_a_checkout(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["pybridge"])
+    listed = CliRunner().invoke(app, ["bench", "--list"])
+    assert listed.exit_code == 0 and "scan-60" in listed.output
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(app, ["bench", "--list"]).exit_code == 2
     helped = CliRunner().invoke(app, ["bench", "--help"])
