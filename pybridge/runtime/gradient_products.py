@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.interpreters import ad, batching, mlir
 
@@ -79,7 +80,7 @@ def _batch_of_product(args: Sequence[Any], dims: Sequence[Any], *, number: Diffe
 def _scaled(
     number: Differentiated, gradients: Sequence[Any], xs: Sequence[Any], c: Any, levels: Levels = ()
 ) -> Sequence[Any]:
-    if not jaxprs.any_tracer([c]) and not levels and c == 1:
+    if not jaxprs.any_tracer([c]) and np.all(np.asarray(c) == 1):
         return gradients
     if jaxprs.any_tracer([c, *gradients, *xs]):
         return scaled_gradient_p.bind(*gradients, *xs, c, number=number, levels=levels)
@@ -102,7 +103,7 @@ def _scaled_later(*args: Any, number: Differentiated, levels: Levels) -> Sequenc
 
 def _lowered(ctx: Any, *operands: Any, number: Differentiated, levels: Levels) -> Sequence[Any]:
     """Of the cotangent 1 of `jax.grad` the gradients themselves: under `jax.jit` it is seen only here."""
-    if not levels and _is_one(operands[-1]):
+    if _is_one(operands[-1]):
         return operands[: len(ctx.avals_out)]
     return _lowered_later(ctx, *operands, number=number, levels=levels)
 
@@ -111,8 +112,11 @@ _lowered_later = mlir.lower_fun(_scaled_later, multiple_results=True)
 
 
 def _is_one(value: Any) -> bool:
-    """Whether a value of compiled code is the constant 1."""
+    """Whether a value of compiled code is the constant 1, in a batch one for each item."""
     made_by = value.owner if isinstance(value, ir.OpResult) else None
+    while made_by is not None and made_by.name == "stablehlo.broadcast_in_dim":
+        value = made_by.operands[0]
+        made_by = value.owner if isinstance(value, ir.OpResult) else None
     if made_by is None or made_by.name != "stablehlo.constant":
         return False
     number = ir.DenseElementsAttr(made_by.attributes["value"])

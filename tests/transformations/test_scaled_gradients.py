@@ -97,6 +97,14 @@ def test_linear_rules_have_one_pass():
         assert len(list(programs_in(jaxpr))) == programs, rule
 
 
+def test_a_batch_of_gradients_is_one_kernel():
+    """The cotangent 1 of each item is seen when it is lowered: nothing is scaled, checked or made anew."""
+    g = pb.bridge(lambda x: jnp.sum(jnp.sin(x) ** 2), execute="julia")
+    for of, shape in ((jax.vmap(jax.grad(g)), (2, 3)), (jax.vmap(jax.vmap(jax.grad(g))), (4, 2, 3))):
+        text = jax.jit(of).lower(jnp.ones(shape)).as_text()
+        assert text.count("custom_call") == 1 and "stablehlo.case" not in text
+
+
 @jax.custom_jvp
 def of_both(x, y):
     return y
