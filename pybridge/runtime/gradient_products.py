@@ -28,57 +28,64 @@ scaled_gradient_p.multiple_results = True
 
 
 def gradient_product(
-    number: Differentiated, gradients: Sequence[Any], xs: Sequence[Any], tangents: Sequence[Any]
+    number: Differentiated,
+    gradients: Sequence[Any],
+    xs: Sequence[Any],
+    tangents: Sequence[Any],
+    levels: Levels = (),
 ) -> Any:
-    """The derivative along tangents of the active x, by which the gradients are."""
-    return gradient_product_p.bind(*gradients, *xs, *tangents, number=number)
+    """The derivative along tangents of the active x, by which the gradients are, of each in the batches.
+
+    All active x have the axes of all batches in front.
+    """
+    return gradient_product_p.bind(*gradients, *xs, *tangents, number=number, levels=levels)
 
 
 gradient_product_p.def_impl(along)
 
 
 @gradient_product_p.def_abstract_eval
-def _type_of_product(*avals: Any, number: Differentiated) -> Any:
-    return devices.result_aval((), number.dtype, avals)
+def _type_of_product(*avals: Any, number: Differentiated, levels: Levels) -> Any:
+    return devices.result_aval(avals[-1].shape[: len(levels)], number.dtype, avals)
 
 
 def _jvp_of_product(
-    primals: Sequence[Any], dots: Sequence[Any], *, number: Differentiated
+    primals: Sequence[Any], dots: Sequence[Any], *, number: Differentiated, levels: Levels
 ) -> tuple[Any, Any]:
     gradients, xs, tangents = parts(number, primals)
     _, by_xs, by_tangents = parts(number, dots)
-    result = gradient_product_p.bind(*primals, number=number)
+    result = gradient_product_p.bind(*primals, number=number, levels=levels)
     if all(map(jaxprs.is_zero, by_xs)):
         moved = [jaxprs.instantiated(t, jax.typeof(x)) for t, x in zip(by_tangents, tangents, strict=True)]
-        return result, gradient_product(number, gradients, xs, moved)
+        return result, gradient_product(number, gradients, xs, moved, levels)
 
-    def along(*args: Any) -> Any:
-        return number.along(args[: len(xs)], args[len(xs) :])
+    def of_operands(*args: Any) -> Any:
+        return along(*gradients, *args, number=number, levels=levels)
 
-    return result, jaxprs.jvp(along, [*xs, *tangents], [*by_xs, *by_tangents])[1]
+    return result, jaxprs.jvp(of_operands, [*xs, *tangents], [*by_xs, *by_tangents])[1]
 
 
-def _transpose_of_product(cotangent: Any, *args: Any, number: Differentiated) -> list[Any]:
+def _transpose_of_product(cotangent: Any, *args: Any, number: Differentiated, levels: Levels) -> list[Any]:
     gradients, xs, tangents = parts(number, args)
     known: list[Any] = [None] * (len(gradients) + len(xs))
     if jaxprs.is_zero(cotangent):
         return known + [jaxprs.no_cotangent(t.aval) if ad.is_undefined_primal(t) else None for t in tangents]
-    found = _scaled(number, gradients, xs, cotangent)
+    found = _scaled(number, gradients, xs, cotangent, levels)
     return known + [
         devices.varying_like(g, t.aval) if ad.is_undefined_primal(t) else None
         for g, t in zip(found, tangents, strict=True)
     ]
 
 
-def _batch_of_product(args: Sequence[Any], dims: Sequence[Any], *, number: Differentiated) -> tuple[Any, int]:
-    return jax.vmap(lambda *args: along(*args, number=number), in_axes=tuple(dims))(*args), 0
+def _batch_of_product(args: Sequence[Any], dims: Sequence[Any], **how: Any) -> tuple[Any, int]:
+    return jax.vmap(lambda *args: along(*args, **how), in_axes=tuple(dims))(*args), 0
 
 
 # Scaled gradients
 
 
 def _scaled(
-    number: Differentiated, gradients: Sequence[Any], xs: Sequence[Any], c: Any, levels: Levels = ()
+    number: Differentiated, gradients: Sequence[Any], xs: Sequence[Any], c: Any, levels: Levels
 ) -> Sequence[Any]:
     if not jaxprs.any_tracer([c]) and np.all(np.asarray(c) == 1):
         return gradients

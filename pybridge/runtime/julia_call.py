@@ -22,10 +22,11 @@ from jax.interpreters import ad, batching, mlir
 from ..errors import EngineUnavailable, NotDifferentiable
 from ..frontend.adapter import checks, devices, eager, jaxprs, jets, partial_evaluation
 from ..frontend.adapter.extend import Primitive
+from ..frontend.adapter.gradients import in_batches
 from ..frontend.dimensions import Dimensions, Sizes
 from ..frontend.emission import RunRule, to_jax
 from ..ir.cost_model import reason_for_xla
-from ..ir.dead_code import is_symbolic, needed_inputs, restricted, with_inputs
+from ..ir.dead_code import is_symbolic, needed_inputs, restricted
 from ..ir.deferred import NoProgram, remembered, values
 from ..ir.numerals import DTYPES
 from ..ir.program import Program
@@ -33,10 +34,12 @@ from ..ir.while_bounds import relies_on_bounds
 from ..ir.zeros import zero_results
 from . import native, transforms
 from .batches import batched, batched_by_jax
+from .dead_code_rules import of_call, of_joint_call
 from .gradient_products import gradient_product
+from .items import Items
 from .placement import BY_XLA, probably_native
 from .reporting import report
-from .tangents import Halves, Split, gradient, gradient_of_multiple, joint, split, with_results
+from .tangents import Halves, Split, gradient, gradient_of_multiple, joint, split
 
 julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
@@ -60,6 +63,7 @@ def call(
     sizes: Sizes = (),
     residuals: int = 0,
     guard: Guard | None = None,
+    items: Items | None = None,
 ) -> list[Any]:
     """The Program's results for arrays of exactly its input types.
 
@@ -68,10 +72,11 @@ def call(
     sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
     residuals: how many of the last results only other Programs read.
     guard: what a derivative that is computed with the results passes.
+    items: what the Program is a batch of, where the derivatives of the items may be computed with it.
     """
     program = program.with_structure(None)  # the rules below leave inputs and outputs away
-    how = {"execute": execute, "explain": explain, "sizes": sizes, "residuals": residuals, "guard": guard}
-    return julia_call_p.bind(*args, program=program, **how)
+    how = {"execute": execute, "explain": explain, "sizes": sizes, "residuals": residuals}
+    return julia_call_p.bind(*args, program=program, guard=guard, items=items, **how)
 
 
 # Running
@@ -98,7 +103,7 @@ _CHOSEN = 'execute="xla", or a short Program in a loop or among others'
 _as_xla = mlir.lower_fun(lambda *args, program, **how: to_jax(program, **how)(*args), multiple_results=True)
 
 
-def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0, guard=None):
+def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0, guard=None, items=None):
     program = values(program)
     reason = _against_native(ctx, program, execute)
     if reason is not None:
@@ -109,7 +114,7 @@ def _on_cpu(ctx, *operands, program, execute, explain, sizes, residuals=0, guard
     return native.lower(ctx, program, operands)
 
 
-def _elsewhere(ctx, *operands, program, execute, explain, sizes, residuals=0, guard=None, reason=None):
+def _elsewhere(ctx, *operands, program, execute, explain, sizes, reason=None, **of_derivatives):
     if execute == "julia" and not devices.is_export(ctx):
         raise EngineUnavailable(
             f'{program.name} is to run with execute="julia", and native kernels run on the CPU alone; '
@@ -158,6 +163,7 @@ def _jvp(
     sizes,
     residuals=0,
     guard=None,
+    items=None,
 ):
     active = tuple(i for i, t in enumerate(tangents) if not jaxprs.is_zero(t))
     given = [tangents[i] for i in active]
@@ -165,9 +171,9 @@ def _jvp(
     how = {"execute": execute, "explain": explain, "sizes": sizes, "guard": guard}
     try:
         if _is_reverse(given) and execute not in BY_XLA:
-            whole = gradient(program, active)
-            if whole is not None:
-                return _by_gradient(program, whole, active, primals, given, how)
+            found = _by_gradient(items or Items(program), active, primals, given, how)
+            if found is not None:
+                return found
         # Two kernels share no computation; XLA finds by itself what its operations have in common.
         cut = split(program, active, execute not in BY_XLA)
         both = None if _is_reverse(given) or not jaxprs.runs_once() else joint(program, active, cut)
@@ -191,17 +197,25 @@ def _guarded(guard: Guard | None, ys: Sequence[Any], arrays: Sequence[Any]) -> S
     return arrays if guard is None else guard(ys, arrays)
 
 
-def _by_gradient(program: Program, whole: Program, active: tuple[int, ...], primals, tangents, how):
-    """Of a real scalar, whose derivative is its gradient: what is kept is as large as the arguments."""
-    results = _derived(whole, *primals, **how)
+def _by_gradient(items: Items, active: tuple[int, ...], primals, tangents, how):
+    """Of a real scalar, or of one for each item of a batch by what items do not share: by the gradient.
+
+    What is kept is as large as the arguments. None where there is no such gradient.
+    """
+    of_item = items.each(active)
+    whole = None if of_item is None else gradient(items.program, of_item)
+    if of_item is None or whole is None:
+        return None
+    program, xs = items.program, list(primals[items.hoisted :])
+    results = in_batches(lambda xs, _: _derived(whole, *xs, **how), items.levels)(xs, ())
     ys, gradients = _apart(program, results, how["guard"])
     (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
     nonzero = [not zero for zero in zero_results(whole)[len(program.outputs) :]]
     dots = [jaxprs.no_tangent(y) for y in ys]
     if any(nonzero):
-        used = [list(itertools.compress(xs, nonzero)) for xs in (gradients, tangents)]
-        number = _Number(program, active, tuple(nonzero), place, tuple(how.items()))
-        dots[place] = gradient_product(number, used[0], primals, used[1])
+        used = [list(itertools.compress(arrays, nonzero)) for arrays in (gradients, tangents)]
+        number = _Number(program, of_item, tuple(nonzero), place, tuple(how.items()))
+        dots[place] = gradient_product(number, used[0], xs, used[1], items.levels)
     return ys, dots
 
 
@@ -333,7 +347,7 @@ def _rule(execute: str, explain: bool, program: Program, args: Sequence[Any]) ->
 ad.primitive_jvps[julia_call_p] = _jvp
 
 
-def _transpose(cotangents: Sequence[Any], *args, program, sizes, residuals=0, **how):
+def _transpose(cotangents: Sequence[Any], *args, program, sizes, residuals=0, items=None, **how):
     linear = [i for i, x in enumerate(args) if ad.is_undefined_primal(x)]
     if not all(program.input_types[i].inexact for i in linear):
         raise NotDifferentiable(f"{program.name} cannot be transposed in integer inputs")
@@ -418,54 +432,8 @@ ad.primitive_jvps[julia_jvp_p] = _as_call(_jvp)
 partial_evaluation.register(julia_jvp_p, _halves)
 
 
-# Dead code: jit drops the results that nobody uses, and what they alone need. After `jvp` of a user's
-# custom_vjp function it is this that removes the tangents that do not exist.
-
-
-def _dead_code_rule(restrict: Callable[..., Any]) -> Callable[[list[bool], Any], tuple[list[bool], Any]]:
-    """restrict: (parameters, which results are used) -> (parameters, which operands are needed)."""
-
-    def rule(used: list[bool], eqn: Any) -> tuple[list[bool], Any]:
-        if all(used):
-            return [True] * len(eqn.invars), eqn
-        if not any(used):
-            return [False] * len(eqn.invars), None
-        params, needed = restrict(eqn.params, tuple(used))
-        return list(needed), eqn.replace(
-            invars=list(itertools.compress(eqn.invars, needed)),
-            outvars=list(itertools.compress(eqn.outvars, used)),
-            params={**eqn.params, **params},
-        )
-
-    return rule
-
-
-@remembered(maxsize=1024)
-def _alive(program: Program, used: tuple[bool, ...]) -> tuple[Program, tuple[bool, ...]]:
-    """The Program of the results in use, and which of its inputs they need."""
-    alive = restricted(program, used)
-    needed = tuple(needed_inputs(alive))
-    return with_inputs(alive, needed), needed
-
-
-def _call_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
-    program, needed = _alive(params["program"], used)
-    residuals = sum(used[len(used) - params.get("residuals", 0) :])
-    return {"program": program, "residuals": residuals, "guard": _kept(params, used)}, needed
-
-
-def _joint_with_results(params: Mapping[str, Any], used: tuple[bool, ...]):
-    program, halves, needed = with_results(params["program"], params["halves"], used)
-    return {"program": program, "halves": halves, "guard": _kept(params, used)}, needed
-
-
-def _kept(params: Mapping[str, Any], used: tuple[bool, ...]) -> Guard | None:
-    guard = params.get("guard")
-    return guard and guard.kept(used)
-
-
-jaxprs.register_dead_code_rule(julia_call_p, _dead_code_rule(_call_with_results))
-jaxprs.register_dead_code_rule(julia_jvp_p, _dead_code_rule(_joint_with_results))
+jaxprs.register_dead_code_rule(julia_call_p, of_call)
+jaxprs.register_dead_code_rule(julia_jvp_p, of_joint_call)
 for _p in (julia_call_p, julia_jvp_p):
     checks.register(_p, lambda program, sizes, **_: to_jax(program, sizes=sizes))
     jets.register(_p, lambda program, sizes, **_: to_jax(program, sizes=sizes))
@@ -474,14 +442,17 @@ for _p in (julia_call_p, julia_jvp_p):
 # Batching: the Program is re-emitted, batched by JAX, and lowered again.
 
 
-def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residuals=0, **how):
+def _batch(args: Sequence[Any], dims: Sequence[Any], *, program, sizes, residuals=0, items=None, **how):
     try:
         whole = batched(program, args, dims, sizes, residuals, probably_native(how["execute"]))
     except NoProgram as e:
         _tell(program, f"XLA operations, batched by JAX: {e}", how["explain"])
         ys = batched_by_jax(program, args, dims, sizes)
         return ys, [0] * len(ys)
-    return call(whole.program, *whole.hoisted, *args, sizes=sizes, residuals=residuals, **how), whole.dims
+    plain = not sizes and not residuals and how["guard"] is None
+    items = (items or Items(program)).in_batch(dims, whole) if plain else None
+    results = call(whole.program, *whole.hoisted, *args, sizes=sizes, residuals=residuals, items=items, **how)
+    return results, whole.dims
 
 
 def _batch_in_halves(args: Sequence[Any], dims: Sequence[Any], *, program, halves, **how):

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -38,11 +38,18 @@ def parts(number: Differentiated, args: Sequence[Any]) -> tuple[Sequence[Any], S
     return args[:count], args[count : len(args) - count], args[len(args) - count :]
 
 
-def along(*args: Any, number: Differentiated) -> Any:
+def along(*args: Any, number: Differentiated, levels: Levels) -> Any:
     """`gradient_product`, of which nothing has been transposed: gradients are of no use, since what is finite
     along a short tangent may have an infinite gradient."""
     _, xs, tangents = parts(number, args)
-    return number.along(xs, tangents)
+    return in_batches(number.along, levels)(list(xs), list(tangents))
+
+
+def in_batches(f: Callable[[list[Any], Any], Any], levels: Levels) -> Callable[[list[Any], Any], Any]:
+    """f(x..., y), of each in the batches; y has their axes in front, if it is a list in each array."""
+    for mapped in reversed(levels):
+        f = jax.vmap(f, in_axes=([0 if flag else None for flag in mapped], 0))
+    return f
 
 
 def operands(number: Differentiated, args: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any], Any]:
@@ -53,14 +60,7 @@ def operands(number: Differentiated, args: Sequence[Any]) -> tuple[Sequence[Any]
 
 def anew(number: Differentiated, levels: Levels, xs: Sequence[Any], c: Any) -> list[Any]:
     """The gradient with the cotangent c in its backward pass, of each in the batches."""
-
-    def of_one(xs: Sequence[Any], c: Any) -> list[Any]:
-        return list(number.of_multiple(xs, c))
-
-    f = of_one
-    for mapped in reversed(levels):
-        f = jax.vmap(f, in_axes=([0 if flag else None for flag in mapped], 0))
-    return f(list(xs), c)
+    return in_batches(lambda xs, c: list(number.of_multiple(xs, c)), levels)(list(xs), c)
 
 
 def scaled_anew(*args: Any, number: Differentiated, levels: Levels) -> list[Any]:
