@@ -3,8 +3,9 @@
 `gradient_product` is the sum of the products of gradients and tangents. Its transpose, for a cotangent c, is
 c times the gradient: `scaled_gradient`, where c is not known to be 1. What is finite for c = 1e-20 may be
 infinite for c = 1, and what is 1 for c = 1e30 may be zero: then the gradient is computed anew, with c going
-through the backward pass. If the gradient is finite and |c| <= 1, all that it was computed from was finite,
-and what was too small for c = 1 is so for c.
+through the backward pass. If the gradient is finite, all that it was computed from was, and what a cotangent
+above 1 would have kept from underflow was below c times the smallest normal number. Up to c = 1/eps that is
+left to underflow: where numbers are flushed to zero, a sum of that size has no relative precision either.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _is_one(value: Any) -> bool:
 @jax.jit
 def _loses_nothing(gradients: Sequence[Any], c: Any) -> Any:
     finite = [jnp.all(jnp.isfinite(g)) for g in gradients]
-    return jnp.all(jnp.abs(c) <= 1) & jnp.all(jnp.stack(finite))
+    return jnp.all(jnp.abs(c) <= 1 / jnp.finfo(c.dtype).eps) & jnp.all(jnp.stack(finite))
 
 
 @jax.jit
