@@ -6,6 +6,7 @@ loop keeps for a later one, as those of gradients do, then stays in the caches, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from ..frontend.emission import to_jax
 from ..frontend.lowering import lower
 from ..ir.dead_code import is_symbolic
 from ..ir.deferred import BatchRule, NoProgram, remembered
-from ..ir.program import Program
+from ..ir.program import Equation, Program
 from ..ir.records import is_stack_of_records
 from ..ir.while_bounds import bounded, common_bound
 
@@ -34,6 +35,11 @@ _BLOCK_BYTES = 1 << 19
 
 _FEWEST_BLOCKS = 4
 """With fewer all items together nearly fit that cache."""
+
+BYTES_OF_BLOCKS = _FEWEST_BLOCKS * _BLOCK_BYTES
+"""What the results of loops take from which on the items are computed in blocks."""
+
+_LOOPS = ("scan", "while")
 
 
 @dataclass(frozen=True)
@@ -131,12 +137,30 @@ def has_batch_rules(program: Program) -> bool:
     return any(isinstance(rule, BatchRule) for rule in program.rules.values())
 
 
+def loop_bytes(program: Program) -> int:
+    """What the results of its loops take, stacks for the most part."""
+    return sum(v.type.bytes for eq in program.equations if eq.op in _LOOPS for v in eq.outputs)
+
+
+def kept_at_most(program: Program) -> float:
+    """What its loops would keep for a backward pass if they kept all: no bound, where one is a `while`."""
+
+    def of_loop(eq: Equation) -> float:
+        if eq.op == "while":
+            return math.inf
+        body = eq.attrs["body"]
+        of_trip = sum(v.type.bytes for inner in body.equations for v in inner.outputs)
+        return eq.attrs["length"] * (of_trip + kept_at_most(body))
+
+    return sum(of_loop(eq) for eq in program.equations if eq.op in _LOOPS)
+
+
 def _block(program: Program, items: int) -> int | None:
     """How many of so many items make a block; None where they all do."""
-    of_loops = [v.type.bytes for eq in program.equations if eq.op in ("scan", "while") for v in eq.outputs]
-    if not of_loops or is_symbolic(program) or has_batch_rules(program):
+    looping = any(eq.op in _LOOPS for eq in program.equations)
+    if not looping or is_symbolic(program) or has_batch_rules(program):
         return None
-    most = _BLOCK_BYTES // max(1, sum(of_loops)) // _VECTOR * _VECTOR
+    most = _BLOCK_BYTES // max(1, loop_bytes(program)) // _VECTOR * _VECTOR
     if most < _VECTOR or items < _FEWEST_BLOCKS * most:
         return None
     candidates = range(most, most // 2, -_VECTOR)

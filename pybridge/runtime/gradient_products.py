@@ -37,7 +37,7 @@ def gradient_product(
 ) -> Any:
     """The derivative along tangents of the active x, by which the gradients are, of each in the batches.
 
-    All active x have the axes of all batches in front.
+    Gradients and tangents have the axes of all batches in front, also those by x that items have in common.
     """
     return gradient_product_p.bind(*gradients, *xs, *tangents, number=number, levels=levels)
 

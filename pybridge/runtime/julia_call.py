@@ -39,7 +39,7 @@ from .gradient_products import gradient_product
 from .items import Items
 from .placement import BY_XLA, probably_native
 from .reporting import report
-from .tangents import Halves, Split, gradient, gradient_of_multiple, joint, split
+from .tangents import Halves, Split, gradient_of_multiple, joint, split
 
 julia_call_p = Primitive("julia_call")
 julia_call_p.multiple_results = True
@@ -198,23 +198,24 @@ def _guarded(guard: Guard | None, ys: Sequence[Any], arrays: Sequence[Any]) -> S
 
 
 def _by_gradient(items: Items, active: tuple[int, ...], primals, tangents, how):
-    """Of a real scalar, or of one for each item of a batch by what items do not share: by the gradient.
+    """Of a real scalar, or of one for each item of a batch, whose gradient is all that is kept.
 
-    What is kept is as large as the arguments. None where there is no such gradient.
+    None where there is no gradient, or two passes cost less.
     """
-    of_item = items.each(active)
-    whole = None if of_item is None else gradient(items.program, of_item)
-    if of_item is None or whole is None:
-        return None
     program, xs = items.program, list(primals[items.hoisted :])
+    found = items.one_pass(active, xs)
+    if found is None:
+        return None
+    whole, places = found
     results = in_batches(lambda xs, _: _derived(whole, *xs, **how), items.levels)(xs, ())
     ys, gradients = _apart(program, results, how["guard"])
     (place,) = (i for i, t in enumerate(program.output_types) if t.inexact)
     nonzero = [not zero for zero in zero_results(whole)[len(program.outputs) :]]
     dots = [jaxprs.no_tangent(y) for y in ys]
     if any(nonzero):
+        tangents = [items.spread(i, xs, t) for i, t in zip(places, tangents, strict=True)]
         used = [list(itertools.compress(arrays, nonzero)) for arrays in (gradients, tangents)]
-        number = _Number(program, of_item, tuple(nonzero), place, tuple(how.items()))
+        number = _Number(program, places, tuple(nonzero), place, tuple(how.items()))
         dots[place] = gradient_product(number, used[0], xs, used[1], items.levels)
     return ys, dots
 

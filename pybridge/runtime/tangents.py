@@ -61,7 +61,8 @@ def gradient(program: Program, active: tuple[int, ...]) -> Program | None:
     gradient is not the gradient of a multiple:
     - numbers are complex, or narrow: a loss is scaled because cotangents of few bits are lost unless the
       backward pass itself is scaled;
-    - a user's rule is not linear in its cotangent, as those that clip, round or normalize it.
+    - a user's rule is not linear in its cotangent, as those that clip, round or normalize it;
+    - the cotangent is rounded, as `reduce_precision` does.
     """
     types = [t for t in program.output_types if t.inexact]
     chosen = [program.input_types[i] for i in active]
@@ -71,15 +72,15 @@ def gradient(program: Program, active: tuple[int, ...]) -> Program | None:
     if any(v.type.dtype in NARROW for eq in program.all_equations() for v in eq.outputs):
         return None
     try:
-        if not ops.isdisjoint(_WITH_RULES) and not _scales(program, active):
+        if not ops.isdisjoint(_PERHAPS_NOT_LINEAR) and not _scales(program, active):
             return None
         return with_gradient(program, active)
     except (NotDifferentiable, UnsupportedPrimitive):
         return None
 
 
-_WITH_RULES = ("custom_vjp", "custom_vjp_tangent", "linear_call")
-"""The primitives with a backward rule that a user wrote."""
+_PERHAPS_NOT_LINEAR = ("custom_vjp", "custom_vjp_tangent", "linear_call", "reduce_precision")
+"""The primitives whose backward rule a user wrote, or rounds."""
 
 
 def _scales(program: Program, active: tuple[int, ...]) -> bool:

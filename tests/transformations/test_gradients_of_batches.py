@@ -15,6 +15,13 @@ from jax import lax
 import pybridge as pb
 from pybridge.frontend.emission import to_jax
 from pybridge.fuzz.making import ENDLESS, at_random, sample
+from pybridge.runtime import items
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Batches of a few items are as those of many."""
+    monkeypatch.setattr(items, "LEAST_BYTES", 0)
 
 
 def product(x, y):
@@ -85,16 +92,16 @@ WAYS = {
 }
 
 
-def arguments(items: int = 5):
-    random = np.random.default_rng(items)
-    return jnp.asarray(random.normal(size=(items, 3))), jnp.asarray(random.uniform(0.5, 1.5, (items, 3)))
+def arguments(count: int = 5):
+    random = np.random.default_rng(count)
+    return jnp.asarray(random.normal(size=(count, 3))), jnp.asarray(random.uniform(0.5, 1.5, (count, 3)))
 
 
 CASES = in_turn([[(f, *pair) for f in FUNCTIONS] for pair in covering(list(LOSSES), list(WAYS))])
 
 
 @pytest.mark.parametrize(("f", "loss", "way"), CASES, ids=lambda x: getattr(x, "__name__", x))
-def test_as_jax(f, loss, way, x64):
+def test_as_jax(f, loss, way, few, x64):
     x, y = arguments()
     wanted = jax.jit(WAYS[way](LOSSES[loss](f)), compiler_options=QUICK)(x, y)
     of = WAYS[way](LOSSES[loss](pb.bridge(f, execute="julia")))
@@ -102,7 +109,7 @@ def test_as_jax(f, loss, way, x64):
         assert_agree(found, wanted, f"{f.__name__} {loss} {way}", 1e-10)
 
 
-def test_while_loops_against_differences(x64):
+def test_while_loops_against_differences(few, x64):
     x, y = arguments()
     h = LOSSES["squares"](pb.bridge(until, execute="julia"))
     along = jnp.cos(x)
@@ -125,7 +132,7 @@ RANDOM = [number for number in range(300) if of_wide_numbers(number)]
 
 
 @pytest.mark.parametrize("number", some(RANDOM, 12))
-def test_random_programs(number, x64):
+def test_random_programs(number, few, x64):
     """The gradient of a sum over the batch is the batch of gradients, to the last bit."""
     program = sample(3, number).program
     active = tuple(i for i, t in enumerate(program.input_types) if t.inexact)
@@ -143,26 +150,35 @@ def test_random_programs(number, x64):
     assert len(list(programs_in(jax.make_jaxpr(by_sum)(*inputs).jaxpr))) == 1
 
 
-@pytest.mark.parametrize("items", [40, 3000])
-def test_many_items(items, x64):
-    """In vectors, and in blocks."""
-    x, y = arguments(items)
-    y = jnp.tile(y, (1, 20))
-    for loss in ("mean", "squares"):
-        found, wanted = (jax.jit(jax.grad(LOSSES[loss](h)))(x, y) for h in (pb.bridge(loop), loop))
-        assert_agree(found, wanted, loss, 1e-10)
+@pytest.mark.parametrize("count", [40, 3000])
+def test_many_items(count, x64):
+    """A few have two passes; of many, gradients are computed block by block, by what they share as well."""
+    x, y = arguments(count)
+    x, y = x * 0.1, jnp.tile(y, (1, 20))
+    for loss, by in (("mean", 0), ("squares", 0), ("of one y", 1), ("squares", 1)):
+        of = jax.jit(jax.grad(LOSSES[loss](pb.bridge(loop)), by))
+        found, wanted = of(x, y), jax.jit(jax.grad(LOSSES[loss](loop), by))(x, y)
+        assert_agree(found, wanted, f"{loss} {by}", 1e-10)
+        passes = 1 if count == 3000 else 2
+        programs = list(programs_in(jax.make_jaxpr(of)(x, y).jaxpr))
+        assert len(programs) == passes
 
 
-def test_no_path_is_kept():
-    """Of the items' gradients arguments are kept, not the steps of their loops; of shared ones, the steps."""
+def test_no_path_is_kept(few):
+    """But gradients, also by what items have in common, unless these take more than the items' steps."""
     x, y = arguments()
-    g = pb.bridge(loop, execute="julia")
-    by_items, by_all = (
-        jax.make_jaxpr(jax.grad(h, k))(x, y)
-        for h, k in ((LOSSES["mean"](g), 0), (lambda x, y: jnp.sum(jax.vmap(g, (0, None))(x, y[0])), 1))
+    long = jnp.ones(200)
+    weighted = pb.bridge(lambda x, y, w: loop(x, y) * jnp.sum(w), execute="julia")
+    losses = (
+        (lambda x: LOSSES["mean"](pb.bridge(loop, execute="julia"))(x, y), x),
+        (lambda y: jnp.sum(jax.vmap(pb.bridge(loop, execute="julia"), (0, None))(x, y)), y[0]),
+        (lambda w: jnp.sum(jax.vmap(weighted, (0, 0, None))(x, y, w)), long),
     )
-    kept = [[t.shape for t in next(programs_in(made.jaxpr)).output_types] for made in (by_items, by_all)]
-    assert (5, 3) in kept[0] and len(kept[0]) == 2 and len(kept[1]) > 2
+    programs = [list(programs_in(jax.make_jaxpr(jax.grad(h))(z).jaxpr)) for h, z in losses]
+    kept = [sum(t.bytes for t in made[0].output_types) for made in programs]
+    # the values and the gradients; of the weights' products, the values and the paths' numbers
+    assert kept[:2] == [5 * 4 + x.nbytes, 5 * 4 + 5 * y[0].nbytes] and kept[2] < 5 * long.nbytes
+    assert len(programs[2]) == 2
 
 
 def steep(x):
@@ -170,7 +186,7 @@ def steep(x):
 
 
 @pytest.mark.parametrize("scale", [1e-12, 0.5, 1.0])
-def test_items_beyond_the_range(scale):
+def test_items_beyond_the_range(scale, few):
     """An item whose gradient is infinite, or would be if it were not for its cotangent."""
     x = jnp.asarray([[0.1, 3.0], [0.2, -0.1]], jnp.float32)
     c = jnp.asarray([scale, 1.0], jnp.float32)
@@ -181,7 +197,7 @@ def test_items_beyond_the_range(scale):
     assert_agree(found, wanted, f"{scale}", 1e-5, unit=0)
 
 
-def test_a_rule_for_batches_is_asked():
+def test_a_rule_for_batches_is_asked(few):
     @jax.custom_batching.custom_vmap
     def f(x):
         return jnp.sum(x**2)

@@ -88,6 +88,16 @@ def test_rules_inside_of_loops_and_branches():
         assert_agree(found, jax.grad(lambda x: 10 * loss(x))(jnp.asarray(X)), execute, 1e-5)
 
 
+@pytest.mark.parametrize("execute", MODES)
+def test_rounded_cotangents(execute):
+    """Where a number is rounded, JAX rounds its cotangent, too."""
+    f = lambda x: jnp.sum(lax.reduce_precision(x * x, 8, 7))  # noqa: E731
+    g = pb.bridge(f, execute=execute)
+    for scale in (0.6404226, 1.2345):
+        found, wanted = (jax.grad(lambda x, h=h, c=scale: c * h(x))(jnp.asarray(X)) for h in (g, f))
+        assert_agree(found, wanted, f"{scale}", 1e-6)
+
+
 def test_linear_rules_have_one_pass():
     x = jnp.asarray(X)
     for rule, programs in (("masked", 1), ("clipped", 2)):
