@@ -146,7 +146,7 @@ bench: .venv/image.stamp
 bench-polybench: .venv/image.stamp
 	$(BIN)/pybridge bench --suite polybench --json benchmarks/results/polybench-$$(date +%F).json --docs
 
-# What execute="auto" chooses, beside what it chooses between; docs/choices.md comes from it.
+# What execute="auto" chooses, compared with both of its options; docs/choices.md comes from it.
 bench-choices: .venv/image.stamp
 	$(BIN)/pybridge bench --suite choices --json benchmarks/results/choices-$$(date +%F).json --docs
 

@@ -59,7 +59,7 @@ def _computation(setup: Any, f: Callable) -> Callable:
 
 
 def rows(wanted: Callable[[str], bool]) -> Iterator[Entry | Refused]:
-    """Gradients of the benchmarks beside JAX's own; what is right is JAX's in float64 on this CPU."""
+    """Gradients of the benchmarks and JAX's own; what is right is JAX's in float64 on this CPU."""
     for case in (case for name in _SUITES for case in SUITES[name].cases):
         if case.make is None or not wanted(case.name) or any(part in case.name for part in _SLOW):
             continue

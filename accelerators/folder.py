@@ -16,7 +16,7 @@ import numpy as np
 class Entry:
     """One computation, in files.
 
-    sides: what is run: pybridge's export and, to be timed beside it, JAX's.
+    sides: what is run: pybridge's export and, to be timed with it, JAX's.
     args: a tree of arrays. expected: the leaves of the result.
     tolerance: the largest error that is agreement, relative to the largest number of a leaf, or to `least`.
     unique: whether what is expected is JAX's result, not one of several that are right, the export's own.

@@ -65,8 +65,8 @@ def _table(rows: list[dict[str, Any]]) -> str:
     ratios = [row["seconds"][THEIRS] / row["seconds"][OURS] for row in rows]
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     return (
-        f"The median time of a call, gradients that pybridge exported beside `jax.grad`, exported too; "
-        f"{mean:.2f} times as fast in the geometric mean:\n\n{table(_HEAD, map(_cells, rows))}"
+        "The median time of a call: gradients that pybridge exported, compared with `jax.grad`, "
+        f"exported too; {mean:.2f} times as fast in the geometric mean:\n\n{table(_HEAD, map(_cells, rows))}"
     )
 
 

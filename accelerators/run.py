@@ -137,7 +137,7 @@ def _leaf_error(x: np.ndarray, y: np.ndarray, least: float) -> float:
 
 
 def _medians(sides: dict[str, Callable]) -> dict[str, float]:
-    """Of calls in turns, so that what the machine does beside it meets both."""
+    """Of calls in turns, so that what else the machine does affects both."""
     samples: dict[str, list[float]] = {side: [] for side in sides}
     end = time.perf_counter() + _SECONDS * len(sides)
     for _ in range(_CALLS):

@@ -1,4 +1,4 @@
-"""What `execute="auto"` chooses, beside both of what it chooses between.
+"""What `execute="auto"` chooses, compared with both of its options.
 
 The programs are such as the cost model (pybridge/ir/cost_model.py) has to tell apart: one primitive, or
 a few, at sizes where a kernel of Julia's and XLA's operations differ, and some where they do not.

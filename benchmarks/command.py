@@ -47,7 +47,7 @@ def bench(
     ] = False,
     load: Annotated[Path | None, typer.Option(help="Show the numbers of this file; measure nothing.")] = None,
 ) -> None:
-    """Measure pybridge's native kernels beside JAX. Status 1 if a row misses what is required of it."""
+    """Compare pybridge's native kernels with JAX. Status 1 if a row misses what is required of it."""
     try:
         _bench(_suite(suite), names or [], threads, quick, show_rows, json, add, plot, docs, load)
     except PyBridgeError as error:

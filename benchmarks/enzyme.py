@@ -1,4 +1,4 @@
-"""Engine `enzyme` beside the native kernels of `transpose`, and beside Julia written by hand for Enzyme.jl.
+"""Engine `enzyme`, compared with native kernels of `transpose` and with handwritten Julia for Enzyme.jl.
 
     python -m benchmarks.enzyme      (needs Enzyme.jl)
 

@@ -1,6 +1,6 @@
 """What functions of a library for C cost, called from C: `python -m benchmarks.library [--quick]`.
 
-Each is called in a loop of a C program that is compiled here; beside it the same function under `jax.jit`, by
+Each is called in a loop of a C program that is compiled here, next to the same function under `jax.jit`, by
 native kernels. Medians of rounds.
 """
 

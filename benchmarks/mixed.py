@@ -1,4 +1,4 @@
-"""Mixed precision beside 64 bits: `python -m benchmarks.mixed [--json FILE] [--docs]`.
+"""Mixed precision compared with 64 bits: `python -m benchmarks.mixed [--json FILE] [--docs]`.
 
 A Gaussian mixture and a Kalman filter, value and gradient, for some errors: how much is in 32 bits, the
 error that was asked for and the one that there is, and the times under `jit`, by XLA and by native kernels.
@@ -145,7 +145,7 @@ def main(
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
     docs: Annotated[bool, typer.Option("--docs", help=f"Write the table in {_PAGE}.")] = False,
 ) -> None:
-    """Measure mixed precision beside 64 bits. Status 1 if an error is larger than was asked for."""
+    """Compare mixed precision with 64 bits. Status 1 if an error is larger than was asked for."""
     rows = []
     with jax.enable_x64(True), Console(stderr=True).status("measuring") as status:
         start_julia()

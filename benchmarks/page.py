@@ -40,9 +40,9 @@ installed (`make test-oldest`), a column has the time of the first rival of a ro
 
 *First result* is what the first call takes, with Julia started: tracing, derivatives and all compilation.
 The rows of new processes start with the interpreter: their time is that first result, imports and Julia's
-start included. `x*g` moves as much memory as the VJP beside it, two arrays in and one out: where what is
+start included. `x*g` moves as much memory as the VJP in its row, two arrays in and one out: where what is
 required is less than its time, memory does not let any derivative get there. *Error* is that against JAX's
-result in float64, relative to the largest element; in rows in float32 JAX's own is beside it. *Memory* is
+result in float64, relative to the largest element; in rows in float32 JAX's own is next to it. *Memory* is
 that of results and temporary buffers by `compiled.memory_analysis()`, and of the largest workspace of the
 native kernels that are called.
 
@@ -79,9 +79,9 @@ _CHOICES = """\
 writes it. With `execute="auto"`, the default, a Program runs on CPU as a native kernel of Julia's or as XLA's
 operations. A cost model (`pybridge/ir/cost_model.py`) chooses: it estimates both times from the
 Program's equations, and takes XLA where that is faster by a tenth, or as fast and compiled sooner. Here the
-choice runs beside both; at least {least} of the speed of either is required of it. How it is measured, and
-what the columns are, is said in [benchmarks](benchmarks.md). `pybridge.bridge(f, explain=True)` says what is
-chosen, and why.
+choice is compared with both; at least {least} of the speed of either is required of it. How it is measured,
+and what the columns are, is said in [benchmarks](benchmarks.md). `pybridge.bridge(f, explain=True)` says what
+is chosen, and why.
 """
 _SHORTFALLS = Path(__file__).parent / "shortfalls"  # a text for each page that has one
 _INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH, "choices": _CHOICES}

@@ -12,7 +12,7 @@ from pybridge.errors import UnknownOption
 
 from .case import Requirement
 
-OLDER_JAX = "older jax"  # what the version of the one beside is called in `Results.machine`
+OLDER_JAX = "older jax"  # a side, and the key of its version in `Results.machine`
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Results:
         return replace(self, rows=(*others, row))
 
     def after(self, earlier: Results) -> Results:
-        """With the rows and notes of an earlier run besides these.
+        """With the rows and notes of an earlier run in addition to these.
 
         Raises:
             UnknownOption: that was another machine, or other versions, so the figures are no table.

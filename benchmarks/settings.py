@@ -23,7 +23,7 @@ def variables(folder: str, flag: str = "") -> dict[str, str]:
 
     folder: for the cache, new, so that first results are those of a first time; kernels are in files, as
         users have them.
-    flag: of XLA's, beside those that are set.
+    flag: of XLA's, in addition to those that are set.
     """
     flags = " ".join(filter(None, [os.environ.get("XLA_FLAGS", ""), flag]))
     return {cache.SETTING: folder, "XLA_FLAGS": flags}

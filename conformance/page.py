@@ -1,4 +1,4 @@
-"""The page docs/primitives.md: the prose of page.md beside this file, around the table."""
+"""The page docs/primitives.md: the prose of page.md in this folder, around the table."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def call(
     address.restype = ctypes.c_int
     status = address(*(ctypes.c_void_p(area.start) for area in areas))
     assert status == 0
-    assert all(area.intact() for area in areas), "it has written beside its results"
+    assert all(area.intact() for area in areas), "it has written outside its results"
     for area, x in zip(inputs, arrays, strict=True):
         np.testing.assert_array_equal(area.content(), np.asarray(x, area.dtype), "it has changed an argument")
     return [area.content() for area in outputs]

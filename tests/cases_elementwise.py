@@ -299,7 +299,7 @@ _ATTRIBUTED = [
         for op in (lax.igamma, lax.igammac)
         for case in _each(op.__name__, WIDE, op, (real(0.5, 3), real(0.5, 3)), (0, 1), "_both", second=False)
     ),
-    # A rank-0 variable beside arrays, and arrays with sizes of 1.
+    # A rank-0 variable together with arrays, and arrays with sizes of 1.
     *_each(
         "mul", WIDE, lambda x, c: x * c, (real(-2, 2), real(-2, 2, ())), (0, 1), "_by_scalar", exact=False
     ),

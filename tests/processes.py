@@ -19,19 +19,19 @@ from typing import IO
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 
-# Whoever runs the tests in the background leaves them with SIGINT ignored, which children inherit.
+# Tests that run in the background have SIGINT ignored, which child processes inherit.
 INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 def start(code: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    """Python with this pybridge in reach and these environment variables besides, running `code`."""
+    """Python with this pybridge in reach and these environment variables in addition, running `code`."""
     return start_command(
         [sys.executable, "-c", INTERRUPTIBLE + textwrap.dedent(code), *arguments], **variables
     )
 
 
 def start_command(command: list[str], folder: Path | None = None, **variables: str) -> subprocess.Popen[str]:
-    """A command in a folder, with this pybridge in reach of any Python and these variables besides."""
+    """A command in a folder, with this pybridge in reach of any Python and these variables in addition."""
     return subprocess.Popen(
         command,
         cwd=folder,

@@ -144,8 +144,8 @@ def _finite(tree: Any) -> bool:
 def error(got: Any, right: Any) -> float:
     """The worst leaf's, relative to its largest element; infinite where shapes or finiteness differ.
 
-    A leaf that is nothing but rounding beside the others, such as the gradient by the bias of an attention's
-    keys, counts relative to those.
+    A leaf that is nothing but rounding compared with the others, such as the gradient by the bias of an
+    attention's keys, counts relative to those.
     """
     if jax.tree.structure(got) != jax.tree.structure(right):
         return float("inf")

@@ -1,8 +1,8 @@
-# Gradients of traced Julia functions beside those written by hand, on the same data, in a table:
+# Gradients of traced Julia functions compared with those written by hand, on the same data, in a table:
 #
 #     julia --project=julia benchmarks/julia/measure.jl [NAME…]
 #
-# Where Enzyme.jl is among the packages of this Julia, also beside its gradients of the same functions.
+# Where Enzyme.jl is among the packages of this Julia, also compared with its gradients of the same functions.
 
 using JaxprAD, Dates
 const HAS_ENZYME = Base.find_package("Enzyme") !== nothing

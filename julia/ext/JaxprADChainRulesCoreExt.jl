@@ -1,6 +1,6 @@
 """
 Rules in both directions: those of ChainRulesCore for functions that are traced, and those of traced
-functions for whoever differentiates by ChainRulesCore (Zygote, Diffractor)."""
+functions for systems that differentiate by ChainRulesCore (Zygote, Diffractor)."""
 module JaxprADChainRulesCoreExt
 
 using ChainRulesCore: AbstractThunk, AbstractZero, ChainRulesCore, NoTangent, Tangent, backing,
@@ -70,7 +70,7 @@ hasrule(rule, before, f, x) =
     which(rule, Base.typesof(before..., f, x...)) !=
     which(rule, Base.typesof(before..., Unknown(), x...))
 
-# ---- our functions, for whoever takes rules of ChainRulesCore
+# ---- our functions, for systems with rules of ChainRulesCore
 
 function ChainRulesCore.rrule(f::RuledFunction, x...)
     y, pull = ruled_vjp(f, x)

@@ -18,6 +18,6 @@ using JaxprAD
 JaxprAD.run_workload(JaxprAD.WORKLOAD, JaxprAD.MODELS)
 include("tracing.jl")
 TracingWorkload.run()
-# Whoever starts from this image has paths of their own.
+# Processes that start from this image have other paths.
 empty!(LOAD_PATH)
 empty!(DEPOT_PATH)

@@ -27,24 +27,24 @@ Cost times readers up to which an element is computed once for each reader, who 
 than at its own place."""
 const AFFORDABLE = 12
 """
-A function of numbers from here on is dear: a loop does not compute it again in every trip. exp is
-the least of them."""
-const DEAR = 10
+A function of numbers from here on is expensive: a loop does not compute it again in every trip. exp
+is the least of them."""
+const EXPENSIVE = 10
 """
 A large residual is computed again in the linear half up to this cost, beyond what is computed again
-already, a few functions of numbers: what is dearer is worth the memory."""
-const DEAR_RESIDUAL = 60
+already, a few functions of numbers: what costs more is worth the memory."""
+const EXPENSIVE_RESIDUAL = 60
 """
 The same where a result of the known half would serve: less, since it is there anyway and
 may not be wanted."""
-const DEAR_RESULT = 16
+const EXPENSIVE_RESULT = 16
 """
 Costs are added up no further than this: what is computed from itself many times over
 would overflow them."""
 const LARGEST_COST = 1000
 
 "Whether an elementwise function, or what is no function of elements, is not to be computed again."
-isdear(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) >= DEAR : !isfree(e.op)
+isexpensive(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) >= EXPENSIVE : !isfree(e.op)
 "Whether the equation only moves elements."
 ismovement(e::Equation) = isfusable(e.op, e) ? cost(e.op, e) == 0 : isfree(e.op)
 "Whether its elements may be computed again from those of the operands."

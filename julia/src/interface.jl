@@ -41,7 +41,7 @@ function infer end
 """
     iselementwise(op) -> Bool
 
-Whether literals may stand beside arrays as operands, and literals alone give a literal. Called by
+Whether literals may be operands together with arrays, and literals alone give a literal. Called by
 `typecheck`, `apply` and `simplified`."""
 iselementwise(@nospecialize(op::Primitive)) = false
 
@@ -159,7 +159,7 @@ Whether there are rules. Called by the table of rules (`serve/`)."""
 hasjvp(@nospecialize(op::Primitive)) = !haszerotangent(op)
 hastranspose(@nospecialize(op::Primitive)) =
     specialised(transpose, op, Builder, Equation, Vector{MaybeAtom}, Vector{Operand})
-"Whether `f` has a method for this primitive beside that for any."
+"Whether `f` has a method for this primitive, apart from that for any."
 specialised(f, @nospecialize(op::Primitive), rest...) =
     which(f, Tuple{typeof(op),rest...}) !== which(f, Tuple{Primitive,rest...})
 
@@ -429,13 +429,13 @@ n, the items'. By default for primitives that are pointwise. Called by `narrowed
 with_items(@nospecialize(op::Primitive), eqn, n, m) = ispointwise(op, eqn) ? eqn.attrs : nothing
 
 """
-What computing one element costs beside its operands' elements, an addition being 1
+What computing one element costs, without its operands' elements, an addition being 1
 (`costs.jl` has the limits)."""
 cost(@nospecialize(op::Primitive), eqn) = 0
 
 """
 Whether the operation computes nothing: it gives the operand's memory another type, or a constant.
-What cannot be fused and is not free is dear."""
+What cannot be fused and is not free is expensive."""
 isfree(@nospecialize(op::Primitive)) = false
 
 """

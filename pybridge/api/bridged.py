@@ -190,7 +190,7 @@ class Bridged:
         return _restored, (findable(self._f), self._settings), self._attributes()
 
     def _attributes(self) -> dict[str, Any]:
-        """What the user has set, beside what comes from the function."""
+        """The attributes that the user has set, without those that come from the function."""
         given = vars(Bridged(self._f, self._settings))
         return {name: x for name, x in vars(self).items() if name not in given or given[name] is not x}
 

@@ -110,11 +110,11 @@ def _kind(f: Any) -> str:
 def _written(
     name: str, of: str, functions: tuple[library_functions.Function, ...], folder: Path, processor: str
 ) -> CLibrary:
-    """Each file is made beside its place and renamed: a process that has the old library loaded keeps it."""
+    """Each file is written to a temporary folder and renamed: a process that uses the old one keeps it."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = (folder / f"lib{name}.so", folder / f"{name}.h", folder / f"{name}.json")
-    with tempfile.TemporaryDirectory(prefix=".pybridge-", dir=folder) as beside:
-        parts = [Path(beside, path.name) for path in paths]
+    with tempfile.TemporaryDirectory(prefix=".pybridge-", dir=folder) as temporary:
+        parts = [Path(temporary, path.name) for path in paths]
         programs = [(f"{name}_{f.name}", f.program) for f in functions]
         linked = c_functions.write(programs, parts[0], processor)
         content = library_text.Content(name, of, functions, linked)

@@ -17,7 +17,7 @@ def plain(shown: Any) -> str:
 
 
 def _recorded(shown: Any) -> Console:
-    """A console that was given it, and can export it. In a notebook rich would display it besides."""
+    """A console that was given it, and can export it. In a notebook rich would display it as well."""
     console = Console(record=True, file=io.StringIO(), width=WIDTH, force_terminal=True, force_jupyter=False)
     console.print(shown)
     return console

@@ -1,8 +1,8 @@
 """A folder of entries, each a file under the digest of all that its content depends on.
 
-Any number of processes may use one folder at once: an entry is written beside its place and renamed, whole or
-not at all, and what is read is checked first. A file that was cut off, changed, put under another key or
-written by another user counts as missing. The cache never fails: what cannot be kept is made anew.
+Any number of processes may use one folder at once: an entry is written next to its final path and renamed,
+whole or not at all, and what is read is checked first. A file that was cut off, changed, put under another
+key or written by another user counts as missing. The cache never fails: what cannot be kept is made anew.
 """
 
 from __future__ import annotations

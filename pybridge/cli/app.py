@@ -326,7 +326,7 @@ def mixed(
     function: Function,
     error: Annotated[float, typer.Option(help="The relative error that results may have.")],
     arguments: Arguments = None,
-    absolute: Annotated[float, typer.Option(help="An absolute error besides.")] = 0.0,
+    absolute: Annotated[float, typer.Option(help="An absolute error that is allowed in addition.")] = 0.0,
     json: Annotated[Path | None, typer.Option(help="Write the report to this file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write it as a page to this file.")] = None,
     output: Annotated[
@@ -434,7 +434,7 @@ def _write_library(
 
 @app.command(context_settings=_PASSED_ON)
 def bench(context: typer.Context) -> None:
-    """Measure native kernels beside JAX, in a checkout: `python -m benchmarks`, with the same options."""
+    """Compare native kernels with JAX, in a checkout: `python -m benchmarks`, with the same options."""
     with _errors(debug=False):
         if not (Path("benchmarks") / "rows").is_dir():
             if "--help" in context.args:

@@ -83,7 +83,7 @@ def execution(program: Program) -> str:
 
 
 def keep(path: Path, made: list[Program], more: bool) -> None:
-    """Writes the Program to an archive. more: whether what is no Program was asked for besides."""
+    """Writes the Program to an archive. more: whether other output was requested, too."""
     if more or len(made) != 1:
         raise UnknownOption("--output writes one Program: not with --explain, --plan, grad or linearize")
     from ..runtime.archives import save

@@ -45,7 +45,7 @@ class Case:
         return replace(task, tangents=self.tangents, cotangents=self.cotangents)
 
     def run(self) -> tuple[Session, Row]:
-        """The engine beside JAX, in this process. The row has what is off."""
+        """The engine and JAX, in this process. The row has what is off."""
         task = self.problem()
         session = Session(task, exact(task), {}, repeats=0, budget=0.0)
         for name in dict.fromkeys((self.engine, BASELINE)):

@@ -30,7 +30,7 @@ def check(
     which argument, and where the rule is that is to blame.
 
     Kinks, jumps and noise are not called wrong. Where `f` has a kink at `args`, its derivative there can be
-    any number, and is checked at points beside.
+    any number, and is checked at points near `args`.
 
     seed: of the directions. rtol: the relative error to allow; 1e-5 by default, 1e-2 where `f` is in float32.
     static_argnums, static_argnames: arguments that are not arrays but hashable values, as for `bridge`.

@@ -21,7 +21,7 @@ class Finding:
     argument, result: names such as `params['w']` and `result['loss']`.
     derivative: <u, Jv> of the JVP, or <J'u, v> of the VJP. quotient: what the difference quotients tend to,
         up to `uncertainty`; None where they tend to nothing.
-    beside: at points nearby, since the function has no derivative at the point itself.
+    nearby: checked near the point, since the function has no derivative at the point itself.
     """
 
     argument: str
@@ -31,11 +31,11 @@ class Finding:
     derivative: float
     quotient: float | None
     uncertainty: float
-    beside: bool = False
+    nearby: bool = False
 
     def __str__(self) -> str:
         what = f"{self.mode} of {self.result} by {self.argument}"
-        where = " beside the point" if self.beside else ""
+        where = " near the point" if self.nearby else ""
         if self.state == "unclear":
             return f"{what} is not checked{where}: its difference quotients do not settle"
         quotient = "-" if self.quotient is None else f"{self.quotient:.6g}"

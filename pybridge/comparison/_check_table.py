@@ -41,7 +41,7 @@ def _notes(check: Check) -> Iterator[Text]:
                 yield Text(f"{finding}.")
     if check.rules:
         yield Text.assemble(("What is wrong: ", _COLOURS["wrong"]), ", ".join(check.rules), ".")
-    if any(f.beside and f.state == "right" for f in check.findings):
-        yield Text("At the point itself there is a kink or no derivative; what is right is so beside it.")
+    if any(f.nearby and f.state == "right" for f in check.findings):
+        yield Text("The point itself has a kink or no derivative; what is right is right at points near it.")
     yield from (Text(f"Note: {note}.") for note in check.notes)
     yield Text(f"Checked in {check.precision}, to a relative error of {check.rtol:.0e}.", style="dim")

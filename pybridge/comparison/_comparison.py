@@ -132,7 +132,7 @@ class Comparison(Saved):
         return json.dumps(finite(data), indent=2, allow_nan=False)
 
     def to_html(self, path: str | Path) -> None:
-        """One file, which refers to nothing else: the table, the picture, the Program beside its VJP by
+        """One file, which refers to nothing else: the table, the picture, the Program next to its VJP by
         source line, and the environment; light or dark as the browser is.
         """
         from ._page._comparison_page import comparison_page

@@ -1,4 +1,4 @@
-"""The size of what JAX makes for a VJP, to stand beside a derivative Program's."""
+"""The size of what JAX makes for a VJP, to compare with a derivative Program's."""
 
 from __future__ import annotations
 

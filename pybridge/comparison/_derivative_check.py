@@ -17,8 +17,8 @@ from ._measure import first_line
 from ._problem import Arrays, Problem, widened
 from ._quotients import OF_DISTRIBUTIONS, allowed_error, slope
 
-_BESIDE = (2.0**-6, -(2.0**-6))
-"""Points beside one at which the function has no derivative: elements are larger or smaller by up to this."""
+_NEARBY = (2.0**-6, -(2.0**-6))
+"""Points near one at which the function has no derivative: elements are larger or smaller by up to this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,21 +77,21 @@ def _findings(made: Derivative, task: Problem, place: int, rtol: float) -> Itera
     """Of all results by one leaf of the arguments."""
     argument, results = task.argument_names[place], task.result_names
     at_point = list(_judged(made, task, made.run.point, place, rtol))
-    beside: list[list[Finding]] = []
+    nearby: list[list[Finding]] = []
     if any(f.state == "unclear" for f in at_point):
         rng = np.random.default_rng(place)
-        points = [_moved(made.run.point, place, size, rng) for size in _BESIDE]
-        beside = [list(_judged(made, task, point, place, rtol)) for point in points]
+        points = [_moved(made.run.point, place, size, rng) for size in _NEARBY]
+        nearby = [list(_judged(made, task, point, place, rtol)) for point in points]
     for n, found in enumerate(at_point):
         if found.state == "unclear":
-            found = _best([found, *(replace(others[n], beside=True) for others in beside)])
+            found = _best([found, *(replace(others[n], nearby=True) for others in nearby)])
         if made.of_distribution and found.state == "wrong":
             found = replace(found, state="unclear")
         yield replace(found, argument=argument, result=results[int(found.result)])
 
 
 def _best(found: Sequence[Finding]) -> Finding:
-    """The one that says most: a derivative that is wrong beside a kink is wrong."""
+    """The one that says most: a derivative that is wrong near a kink is wrong."""
     return next((f for state in ("wrong", "right") for f in found if f.state == state), found[0])
 
 

@@ -44,7 +44,7 @@ class Evaluation:
         def backward(xs, rest, us):
             return jax.vjp(lambda *active: flat(active, rest), *xs)[1](us)
 
-        # Everything is an argument of the jitted functions, lest XLA spends its time on folding constants.
+        # Everything is an argument of the jitted functions, so that XLA wastes no time on folding constants.
         functions = flat, forward, backward, *(hessian_product(nesting, flat) for nesting in NESTINGS)
         self._functions: tuple[Callable, ...] = tuple(map(jax.jit, functions)) if whole else functions
         self._flat = flat

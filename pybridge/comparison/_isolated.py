@@ -30,7 +30,7 @@ from ._rows import Memory
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came back. seconds: by stage, medians of the engine and of `jax` beside it, where both ran."""
+    """What came back. seconds: by stage, medians of the engine and of `jax` there, where both ran."""
 
     measured: Measured
     seconds: Mapping[str, tuple[float, float]]

@@ -40,7 +40,9 @@ def notes(comparison: Comparison) -> Iterator[Text]:
             yield Text.assemble(told, f": {reason}")
     for row in comparison.rows:
         if row.isolated:
-            yield Text(f"{row.engine} ran in a process of its own, with its times beside those of jax there.")
+            yield Text(
+                f"{row.engine} ran in a process of its own; its times are compared with those of jax there."
+            )
     yield from (Text(f"Note: {note}.") for note in _remarks(comparison))
     if comparison.machine:
         yield Text(", ".join(f"{key} {value}" for key, value in comparison.machine.items()), style="dim")

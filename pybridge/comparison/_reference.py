@@ -58,15 +58,15 @@ def by_operation(problem: Problem, whole: Exact) -> Exact | None:
     """The reference with each operation compiled for itself, where XLA makes something else of the whole.
 
     None where it does not, or the function is no Program. Rounding that the function magnifies is told
-    apart by points beside this one, at which the whole would differ as much.
+    apart by points near this one, at which the whole would differ as much.
     """
     try:
         run = Evaluation(problem, double=whole.precision == "float64", whole=False)
         apart = _evaluate(problem, run)
     except Exception:
         return None
-    beside = [whole.along(h) for h in _BESIDE]
-    noise = max(_apart(whole.value, value) for value in beside)
+    nearby = [whole.along(h) for h in _NEARBY]
+    noise = max(_apart(whole.value, value) for value in nearby)
     found = {
         stage: _apart(getattr(whole, stage), getattr(apart, stage))
         for stage in ("value", "jvp", "vjp")
@@ -84,7 +84,7 @@ def by_operation(problem: Problem, whole: Exact) -> Exact | None:
     return replace(apart, notes=(*whole.notes, note)) if off else None
 
 
-_BESIDE = (2.0**-48, -(2.0**-48))
+_NEARBY = (2.0**-48, -(2.0**-48))
 _FAR = 1e-6
 
 

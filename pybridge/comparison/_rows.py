@@ -108,8 +108,8 @@ class Row:
     """One engine. What could not be had is None, and `reasons` says why, one entry for each failure.
 
     disagreements: what is off, and by how much; the reason where the state is "disagrees".
-    rounded: errors beyond the usual that are put down to rounding, since they are small beside 1, or JAX has
-        the like.
+    rounded: errors beyond the usual that are put down to rounding, since they are small compared with 1, or
+        JAX has the like.
     failed: something could not be had that the function has; no JVP of a custom_vjp function is no failure.
     leaves: the errors behind `value`, `jvp` and `vjp` by leaf: of the results, for `vjp` of the arguments;
         and of the nestings of second derivatives.
@@ -192,7 +192,7 @@ def judged(row: Row, baseline: Row, reference: Reference, epsilon: float, rtol: 
         return row
     found = [*_errors(row, baseline, epsilon, rtol), *_sides(row, baseline, reference, epsilon, rtol)]
     found += _symmetry(row, baseline, reference, epsilon, rtol)
-    if rtol is None:  # the remainder shows far smaller errors than whoever gives a tolerance cares for
+    if rtol is None:  # the remainder shows far smaller errors than a given tolerance allows
         found += _orders(row, reference)
     state: State = "disagrees" if found else "failed" if row.failed else "agrees"
     large = set(_errors(row, baseline, epsilon, tolerance(epsilon))).difference(found)

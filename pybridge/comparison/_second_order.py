@@ -140,7 +140,7 @@ class SecondOrder:
         return None
 
     def _curvature(self, hv: Arrays, unit: float, noise: float) -> Curvature:
-        """unit: of the roundoff of each term. noise: beside it."""
+        """unit: of the roundoff of each term. noise: added to it."""
         terms = _along(self.task.tangents, hv)
         return Curvature(_total(terms), unit * _numbers.finite_norm(terms) + noise)
 

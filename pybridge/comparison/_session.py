@@ -248,8 +248,8 @@ def _noise(found: Sequence, jax_found: Sequence | None, expected: Sequence | Non
 
 
 def _scale(task: Problem) -> float:
-    """The largest step: small beside the point, so that a logarithm's argument stays positive where it
-    can.
+    """The largest step: small compared with the point, so that a logarithm's argument stays positive where
+    it can.
     """
     point, direction = (
         _numbers.norm([widened(jnp.asarray(x)) for x in task.point]),

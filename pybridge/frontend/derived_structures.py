@@ -24,7 +24,7 @@ _NONE = jax.tree.structure(None)
 def jvp(of: Structure, active: Mask, inexact: Mask) -> Structure:
     """The arguments, then the tangents of the active; the result and its tangent. inexact: of the outputs."""
     tangents = _tangents(of.arguments, active, _names(of.arguments))
-    return Structure((*of.arguments, *tangents), (of.result, _beside(of.result, inexact, "_dot")))
+    return Structure((*of.arguments, *tangents), (of.result, _restricted(of.result, inexact, "_dot")))
 
 
 def vjp(of: Structure, active: Mask, inexact: Mask, value: bool) -> Structure:
@@ -43,7 +43,7 @@ def linear(of: Structure, active: Mask, has_tangent: Mask, residuals: int) -> St
     """The second takes that tuple and the tangents of the active arguments."""
     first = _residuals(residuals)
     tangents = _tangents(of.arguments, active, {first.name})
-    return Structure((first, *tangents), _beside(of.result, has_tangent, "_dot"))
+    return Structure((first, *tangents), _restricted(of.result, has_tangent, "_dot"))
 
 
 def transpose(of: Structure, linear: Mask, given: Mask) -> Structure:
@@ -86,19 +86,19 @@ def _bar(name: str, names: set[str]) -> str:
 
 
 def _cotangent(result: Result, given: Mask, taken: set[str]) -> Argument:
-    return Argument(unique("ct", taken), result_tree(_beside(result, given, "")))
+    return Argument(unique("ct", taken), result_tree(_restricted(result, given, "")))
 
 
-def _beside(result: Result, kept: Mask, suffix: str) -> Result:
+def _restricted(result: Result, kept: Mask, suffix: str) -> Result:
     """Values that belong to those outputs that are kept, with the suffix behind the parts' names."""
     rest = iter(kept)
 
-    def beside(of: Result) -> Result:
+    def restricted(of: Result) -> Result:
         if isinstance(of, tuple):
-            return tuple(map(beside, of))
+            return tuple(map(restricted, of))
         return Part(f"{of.name}{suffix}", _kept(of.tree, list(islice(rest, of.tree.num_leaves))))
 
-    return beside(result)
+    return restricted(result)
 
 
 def _each(parts: Sequence[Argument], mask: Mask) -> Iterator[tuple[Argument, list[bool]]]:

@@ -47,7 +47,7 @@ def with_structure(structure: Structure, flat: Callable[..., Sequence[Any]], nam
 
 
 def _signature(structure: Structure) -> inspect.Signature | None:
-    """For whoever asks what the function takes; None where a keyword is no name of a parameter."""
+    """The signature that `inspect` reports; None where a keyword is not a valid name of a parameter."""
     kinds = {False: Parameter.POSITIONAL_OR_KEYWORD, True: Parameter.KEYWORD_ONLY}
     try:
         parameters = [Parameter(a.name, kinds[a.keyword]) for a in structure.arguments]

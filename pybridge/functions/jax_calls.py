@@ -43,7 +43,7 @@ class JaxCall:
     types: (dtype, shape) of each array, in the names of Programs.
     result: the tree of its result as text (`trees`).
 
-    Whoever calls keeps the memory at the addresses until the call returns; nothing uses it afterwards.
+    The caller keeps the memory at the addresses until the call returns; nothing uses it afterwards.
     """
 
     def __init__(self, f: Callable, arguments: tuple, types: Sequence[tuple[str, Sequence[int]]]):

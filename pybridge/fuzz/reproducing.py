@@ -1,4 +1,4 @@
-"""What the files of findings call: one engine on one Program, beside what is expected."""
+"""What the files of findings call: one engine on one Program, compared with what is expected."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def write(path: Path_, program: Program, structure: Structure | None) -> None:
 
 @contextlib.contextmanager
 def _replaced(path: Path) -> Iterator[Path]:
-    """A new file beside `path`, which takes its place in the end."""
+    """A new file next to `path`, which replaces it in the end."""
     place = path.resolve()  # a link stays one
     unfinished = place.with_name(f"{place.name}.{uuid.uuid4().hex}.part")
     try:

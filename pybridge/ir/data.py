@@ -1,6 +1,6 @@
 """Large constants in text: `data "<hash>" f32[3,4] "<base64>"`, a line for each, behind the Programs.
 
-What crosses to Julia is without them: there buffers travel beside the text.
+What crosses to Julia is without them: there buffers are passed separately from the text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels as shared libraries in the user's cache, which a process loads without starting Julia.
 
 Julia writes an object file that holds no address of its process: what code refers to by address is a table in
-it (JaxprAD, codegen/objects/), and whoever loads the file fills the table. What every kernel needs of its
+it (JaxprAD, codegen/objects/), which the process that loads the file fills. What every kernel needs of its
 process, the handler of XLA's calls and threads, is a library of the same kind, the host.
 """
 

@@ -1,4 +1,4 @@
-"""What Julia's answers and its machine code depend on beside the Program: keys of what is kept on disk."""
+"""What Julia's answers and its machine code depend on apart from the Program: keys of what is on disk."""
 
 from __future__ import annotations
 

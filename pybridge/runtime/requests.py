@@ -86,7 +86,7 @@ def ask_about_text(
     except errors.JuliaError as e:
         dump(command, words, text, f"{e.kind}: {e}\n{e.stacktrace}")
         translated = _translated(e, command)
-        if translated is e:  # `from e` would make it its own cause: whoever follows causes never ends
+        if translated is e:  # `from e` would make it its own cause: code that follows causes would loop
             raise
         raise translated from e
     dump(command, words, text, answer)

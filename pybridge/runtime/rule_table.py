@@ -1,4 +1,4 @@
-"""JaxprAD's rules, as Julia tells them, and how many are transposes beside JVPs, here and in JAX."""
+"""JaxprAD's rules, as Julia reports them, and how many are transposes and how many JVPs, here and in JAX."""
 
 from __future__ import annotations
 

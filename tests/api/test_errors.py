@@ -262,7 +262,7 @@ def _text(equation: str) -> str:
     ],
 )
 def test_ill_typed_programs(equation, words):
-    p = parser.parse(_text(equation))  # which leaves types to whoever uses the Program
+    p = parser.parse(_text(equation))  # which leaves types to the uses of the Program
     for use in (p.vjp, p.optimize, lambda: transforms.normalize(p), lambda: pb.parse(_text(equation))):
         with refused(pb.ProgramTypeError, "line 3, column 3", *words, "model.py:3"):
             use()

@@ -1,4 +1,4 @@
-"""Libraries for C have JAX's values and derivatives, whoever calls them, and need nobody."""
+"""Libraries for C have JAX's values and derivatives for any caller, and need no other libraries."""
 
 from __future__ import annotations
 

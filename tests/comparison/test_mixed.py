@@ -41,7 +41,7 @@ def around(args, scale=1e-3):
 
 
 def kept(made, f, args, error):
-    """Under jit, at the arguments and beside them."""
+    """Under jit, at the arguments and near them."""
     run, right = jax.jit(made), jax.jit(f)
     return all(error_of(run(*xs), right(*xs)) <= error for xs in (args, around(args), around(args)))
 

@@ -296,7 +296,7 @@ def _contract(x, y, axis):
 
 
 def _flags(x, axes):
-    """Numbers made of bools and bits that are reduced; the value besides."""
+    """The sum, with numbers made of bools and bits that are reduced."""
     odd = lax.reduce_xor(_steps(x), axes).astype(x.dtype)
     return jnp.sum(x, axes) + 0.5 * jnp.any(x > 0.613, axes) - 0.5 * jnp.all(x < 0.137, axes) + odd / 4
 

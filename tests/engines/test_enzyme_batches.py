@@ -186,7 +186,7 @@ def test_one_direction_and_none(passes):
         assert_agree(found, pull_all(elementwise)(X, draws(X, count)), "batch")
 
 
-def test_shared_tangents_beside_batched_ones(passes):
+def test_shared_tangents_with_batched_ones(passes):
     def push(f):
         return lambda x, das: jax.vmap(lambda da: jax.jvp(f, (x, 2.0), (x, da))[1])(das)
 

@@ -1,4 +1,4 @@
-"""Functions of CasADi under JAX's transformations, and beside other engines."""
+"""Functions of CasADi under JAX's transformations, and compared with other engines."""
 
 from __future__ import annotations
 

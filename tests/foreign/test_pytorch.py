@@ -1,4 +1,4 @@
-"""Functions of PyTorch under JAX's transformations, and beside other engines."""
+"""Functions of PyTorch under JAX's transformations, and compared with other engines."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_other_calls_are_inlined_too():
     assert [eq.op for eq in program.equations] == ["sin", "cos"]
 
 
-def test_small_constants_are_inline_and_large_ones_beside_the_text():
+def test_small_constants_are_inline_and_large_ones_outside_the_text():
     small, large = np.arange(4, dtype=np.float32).reshape(2, 2), np.linspace(0, 1, 65, dtype=np.float32)
     program = trace(lambda x: (x + small, x[0, 0] * large, x * small))(X)
     constants = [eq for eq in program.equations if eq.op == "constant"]

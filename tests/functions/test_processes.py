@@ -1,4 +1,4 @@
-"""What needs a process of its own: juliacall beside us, and Julia's collector under many threads."""
+"""What needs a process of its own: juliacall with pybridge, and Julia's collector under many threads."""
 
 from __future__ import annotations
 

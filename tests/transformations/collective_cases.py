@@ -133,7 +133,7 @@ def in_fori_loop(w, x):
 
 
 def loop_without_collectives(w, x):
-    """A counter that is the same on all devices beside a carry that is not: still one segment."""
+    """A counter that is the same on all devices next to a carry that is not: still one segment."""
     return total(lax.fori_loop(0, 3, lambda k, y: jnp.sin(y * w) + k, x))
 
 

@@ -108,7 +108,7 @@ def test_policies_differ_here():
 
 @pytest.mark.parametrize("name", NAMED)
 def test_of_each_trip_of_a_scan_as_much_is_kept(name):
-    """Beside what JAX keeps there is at most the carry of each trip."""
+    """In addition to what JAX keeps there is at most the carry of each trip."""
     f = scanned(NAMED[name])
     assert size(kept_here(f, W, X)) <= size(kept_by_jax(f, W, X))
 

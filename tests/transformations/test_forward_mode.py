@@ -1,4 +1,4 @@
-"""In forward mode a Program runs once, beside its tangents; where JAX wants primals first, in halves."""
+"""In forward mode a Program runs once, with its tangents; where JAX wants primals first, in halves."""
 
 from __future__ import annotations
 

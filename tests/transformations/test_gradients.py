@@ -1,4 +1,4 @@
-"""Reverse mode of functions of one real number: the gradient is computed beside the value, by one Program."""
+"""Reverse mode of functions of one real number: one Program computes the gradient with the value."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_transformations_agree(k, jitted, x64):
 
 
 def test_other_results_and_arguments(x64):
-    """Integers beside the number, integer arguments, and a number of another dtype than the arguments."""
+    """Integers next to the number, integer arguments, and a number of another dtype than the arguments."""
 
     def f(x, n, w):
         y = jnp.sum(x.astype(jnp.float64) ** 2 * n) + jnp.sum(w)

@@ -1,4 +1,4 @@
-# Forward mode: a Program beside its tangents.
+# Forward mode: a Program together with its tangents.
 
 """
     jvp(program, active = inexact inputs; instantiate = true) -> Program

@@ -46,7 +46,7 @@ function write_contents(path, p::Program, signature)
     end
 end
 
-"`f(io)` writes a new file beside `path`, which takes its place in the end."
+"`f(io)` writes a new file next to `path`, which takes its place in the end."
 function replacing(f, path)
     place = ispath(path) ? realpath(path) : abspath(path)       # a link stays one
     unfinished = tempname(dirname(place); cleanup = false)

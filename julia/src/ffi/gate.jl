@@ -14,7 +14,7 @@ counter(gate::Ptr{Gate}, offset::UInt) = Ptr{Int64}(gate + offset)
 
 "Whether a kernel may run now; then `leave_gate` must follow."
 function enter_gate(gate::Ptr{Gate} = this_gate())
-    # Counted before looking: whoever closes the gate sets the mark before counting.
+    # Counted before looking: who closes the gate sets the mark before counting.
     fetch_add!(counter(gate, RUNNING), 1)
     atomic_load(counter(gate, CLOSED)) == 0 && return true
     leave_gate(gate)

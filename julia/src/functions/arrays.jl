@@ -4,7 +4,7 @@
 """
     ReadOnlyArray
 
-An argument in XLA's own memory. It reads like an `Array`, and is refused to whoever writes. C
+An argument in XLA's own memory. It reads like an `Array`, and refuses to be written. C
 functions such as BLAS want addresses and say not whether they will write: they get that of a copy,
 which is compared with the original after the call.
 """

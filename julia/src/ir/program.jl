@@ -43,7 +43,7 @@ mutable struct Var
     type::TensorType
 end
 
-"A rank-0 constant; beside arrays it stands for an array filled with it."
+"A rank-0 constant; together with arrays it stands for an array filled with it."
 struct Literal
     value::Number
 end

@@ -18,7 +18,7 @@ literal(like::Traced, value::Number) = Traced(like.builder, Literal(convert(dtyp
 
 Any one-result primitive on Traced values and numbers; a number is a literal of the first Traced's
 dtype. Elementwise primitives of literals alone are computed at once: their result is a literal too,
-which may stand beside arrays where a rank-0 variable may not."""
+which may be an operand together with arrays where a rank-0 variable may not."""
 function apply(op::Symbol, x::Union{Traced,Number}...; attrs...)
     like = x[findfirst(v -> v isa Traced, x)]
     operands = Atom[v isa Traced ? v.atom : literal(like, v).atom for v in x]

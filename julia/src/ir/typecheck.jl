@@ -54,4 +54,4 @@ end
 
 check_scalars(e, explain) =
     any(v -> ndims(aval(v)) > 0, e.outputs) && any(a -> a isa Var && isempty(shape(a)), e.inputs) &&
-    explain("a rank-0 variable stands beside arrays; broadcast it")
+    explain("a rank-0 variable is an operand together with arrays; broadcast it")

@@ -1,7 +1,7 @@
 # log Γ and its derivative, in Float64, with loops and branches but no heap and no exceptions.
 
 """
-log |Γ(x)|: near 2 by a polynomial, whence by recurrence to what lies between 0 and 8, then by
+log |Γ(x)|: near 2 by a polynomial, from there by recurrence between 0 and 8, then by
 Stirling's series, and by reflection for x < 0 (DLMF 5.5.1, 5.5.3, 5.11.1). Near its zeros at
 negative x only the absolute error is small.
 """

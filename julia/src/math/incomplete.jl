@@ -56,7 +56,7 @@ igammac(a::Float64, x::Float64) =
     1 - gamma_series(a, x)
 
 """
-∂P(a, x)/∂a, by the derivatives of the two expansions term by term, beside that of their common
+∂P(a, x)/∂a, by the derivatives of the two expansions term by term, and that of their common
 factor: with P = xᵃ e⁻ˣ / Γ(a+1) · T, ∂P/∂a = xᵃ e⁻ˣ / Γ(a+1) · (T (log x - ψ(a+1)) + ∂T/∂a), and
 likewise for Q = 1 - P.
 """

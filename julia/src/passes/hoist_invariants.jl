@@ -14,7 +14,7 @@ end
 """
     hoist_invariants(program) -> Program
 
-The same Program, whose loops do not repeat what is dear and the same in every trip. What stood
+The same Program, whose loops do not repeat what is expensive and the same in every trip. What stood
 before the loop already is not computed again."""
 function hoist_invariants(p::Program)
     any(hasbodies, p.equations) || return p
@@ -47,15 +47,15 @@ function without_invariants!(hoisted::Hoisted, body::Program, consts)
 end
 
 """
-What depends on the first n inputs alone, and of that what is worth moving: whatever is dear or
+What depends on the first n inputs alone, and of that what is worth moving: whatever is expensive or
 computed from it, except mere movement of elements."""
 function invariant(body::Program, n)
-    fixed, dear, moved = VarSet(body.inputs[1:n]), VarSet(), VarSet()
+    fixed, expensive, moved = VarSet(body.inputs[1:n]), VarSet(), VarSet()
     for e in body.equations
         all(a -> a isa Literal || a in fixed, e.inputs) || continue
         union!(fixed, e.outputs)
-        isdear(e) || any(a -> a in dear, e.inputs) || continue
-        union!(dear, e.outputs)
+        isexpensive(e) || any(a -> a in expensive, e.inputs) || continue
+        union!(expensive, e.outputs)
         ismovement(e) || union!(moved, e.outputs)
     end
     fixed, moved

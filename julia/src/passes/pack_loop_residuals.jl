@@ -38,7 +38,7 @@ function pack_loop_residuals(s::Split, input_bytes)
 end
 
 """
-The variables, those that are computed in the same way beside each other: what a loop written out
+The variables, those that are computed in the same way next to each other: what a loop written out
 does for each of many nodes, LLVM does for several at once where the results are neighbours
 (superword level parallelism; S. Larsen, S. Amarasinghe, PLDI 2000)."""
 function alike_together(p::Program, list)

@@ -10,7 +10,7 @@ them they cost no memory at all. `isagain`: which equations it may repeat."""
 function rematerialize(l::Linearized, isagain = isrepeatable)
     r = Rematerialization(l, isagain)
     for a in r.residuals
-        a isa Var && !(a in r.at_hand) && islarge(a) && compute_again!(r, a, DEAR_RESIDUAL)
+        a isa Var && !(a in r.at_hand) && islarge(a) && compute_again!(r, a, EXPENSIVE_RESIDUAL)
     end
     keep_leaves!(r)
     leave_results!(r)
@@ -41,8 +41,8 @@ function Rematerialization(l::Linearized, isagain)
 end
 
 """
-Notes that `v` is computed again from `leaves` and what is small beside it, if that takes no more
-than `limit`, in additions an element, beyond the equations that are repeated already."""
+Notes that `v` is computed again from `leaves` and what is small compared with it, if that takes no
+more than `limit`, in additions an element, beyond the equations that are repeated already."""
 function compute_again!(r::Rematerialization, v::Var, limit, leaves = r.at_hand,
     issmall = ismuchsmaller)
     mine, total = VarSet(), 0
@@ -80,7 +80,7 @@ function leave_results!(r::Rematerialization)
         islarge(a) && haskey(r.producer, a) && !(a in r.again) && a in r.at_hand
     end
     others = setdiff!(VarSet(kept_variables(r)), results)
-    count(a -> compute_again!(r, a, DEAR_RESULT, others), results) > 0 && keep_leaves!(r)
+    count(a -> compute_again!(r, a, EXPENSIVE_RESULT, others), results) > 0 && keep_leaves!(r)
 end
 
 """
@@ -92,13 +92,13 @@ function derive_from_kept!(r::Rematerialization, origins)
             continue
         others = union!(VarSet(b for b in kept_variables(r) if b !== a), r.at_hand)
         haskey(origins, a) && push!(others, origins[a])
-        compute_again!(r, a, DEAR_RESULT, others, takes_less) && keep_leaves!(r)
+        compute_again!(r, a, EXPENSIVE_RESULT, others, takes_less) && keep_leaves!(r)
     end
 end
 
 """
-By residual the one array from which it, and others that take more memory together, follow beside
-what is at hand or much smaller."""
+By residual the one array from which it, and others that take more memory together, follow, apart
+from what is at hand or much smaller."""
 function common_origins(r::Rematerialization)
     found = IdDict{Var,Vector{Var}}()
     for a in kept_variables(r)
@@ -148,7 +148,7 @@ end
 "Whether `e` is a barrier before arrays that are there anyway, the same ones for each barrier."
 isbarrier_of(e::Equation, at_hand) = keepsvalues(e.op) && all(a -> a in at_hand, e.inputs)
 
-"Whether keeping `a` costs little beside `v`."
+"Whether keeping `a` costs little compared with `v`."
 ismuchsmaller(a::Var, v::Var) =
     isstatic(shape(a)) && size_of(shape(a)) <= SMALL_PART * size_of(shape(v))
 "The same of the bytes, of whatever shape."

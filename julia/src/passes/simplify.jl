@@ -127,7 +127,7 @@ end
 
 """
 Arrays filled with a literal become that literal where an operand of the full shape
-stands beside them."""
+is the other operand."""
 function literal_operands(pass::SimplifyPass, e::Equation)
     iselementwise(e.op) && !isempty(shape(e.outputs[1])) &&
         any(a -> filling(pass, a) !== a, e.inputs) || return e

@@ -6,7 +6,7 @@
 
 The same Program, in which the records that loops stack for the items of a batch, [trips, items,
 numbers], have their numbers in front of the items. `transpose_stacks` brings the transpositions
-that are beside the loops into the loops."""
+that are next to the loops into the loops."""
 function transpose_records(p::Program)
     any(hasbodies, p.equations) || return p
     equations, results = Equation[], VarSet(v for v in p.outputs if v isa Var)

@@ -47,7 +47,7 @@ function with_axes(op::AnyScatter, eqn, order, given)
     indices = order_along(w, updates)
     merge(eqn.attrs, placement(op, moved(w, order, indices, updates))), [order, indices, updates]
 end
-"The axes beside those in `axes`, in the order in which `order` has these."
+"The axes other than those in `axes`, in the order in which `order` has these."
 partners(order, axes, others) = others[indexin(filter(in(axes), order), axes)]
 "The order in which the axes in `sequence` take each other's places, to follow each other so."
 function in_sequence(order, sequence)

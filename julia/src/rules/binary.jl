@@ -39,7 +39,7 @@ truncated(q::Traced) = sign(q) * floor(abs(q))
 
 @inline power(a, b) = NumberMath.pow(a, b)
 @inline power(a::Union{AbstractFloat,Complex}, b::Integer) = power(a, oftype(a, b))
-# Beside a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer
+# With a float exponent the derivative at b = 0 is 0·a⁻¹, NaN at a = 0, as in JAX; an integer
 # exponent 0 gives 0. The exponent of the derivative is an integer too, so that derivatives of any
 # order are those of a polynomial: as a float it would be a^0.0 after a¹.
 function pow_tangent_base(t, y, a, b)
@@ -91,8 +91,8 @@ function atan2_tangent((ȧ, ḃ), y, a, b)
     (by_b === nothing ? by_a : by_a === nothing ? -by_b : by_a - by_b) / d
 end
 """
-(u, v, d) with u/d = b / (a² + b²) and v/d = a / (a² + b²): both over the larger operand, lest
-squares be infinite or vanish."""
+(u, v, d) with u/d = b / (a² + b²) and v/d = a / (a² + b²): both over the larger operand, so
+that squares neither overflow nor underflow."""
 function quotients(a, b)
     iscomplex(dtype(a)) && return b, a, square(a) + square(b)
     steep = compare(:gt, abs(a), abs(b))

@@ -36,8 +36,8 @@ required_attributes(::Constant) = ()
 declared_attributes(::Constant, attrs, types) = merge(attrs, Attributes(:type => types[1]))
 
 """
-The arrays behind constants whose `ref` is a hash alone, in Julia's order of dimensions; whoever
-evaluates a Program puts them here."""
+The arrays behind constants whose `ref` is a hash alone, in Julia's order of dimensions;
+the caller puts them here before a Program is evaluated."""
 const CONSTANTS = Dict{String,Array}()
 
 function infer(op::Constant, types, attrs)

@@ -86,9 +86,10 @@ function standard_axes(::DotGeneral, eqn, k)
 end
 
 """
-The cotangent of the linear factor `u` beside the known factor `v`: ȳ times `v`, summed over `v`'s
-free axes. `second` says that `u` is the right operand. The product's axes are batch, `u`'s free
-axes, then `v`'s contracted axes in their order in memory, and are brought into `u`'s order.
+The cotangent of the linear factor `u` of a product with the known factor `v`: ȳ times `v`, summed
+over `v`'s free axes. `second` says that `u` is the right operand. The product's axes are batch,
+`u`'s free axes, then `v`'s contracted axes in their order in memory, and are brought into `u`'s
+order.
 """
 function other_factor(b, eqn, ȳ, u, u_contract, u_batch, v, v_contract, v_batch, second)
     u_free, v_free = (free_axes(aval(u), u_contract, u_batch),

@@ -15,7 +15,7 @@ computed number by number.
   tangent; one function `(ẋ, y, x...) -> ẏ` of all tangents (some `nothing`) where they go together.
 - `transpose`: `(ȳ, x...) -> (x̄...)` for primitives that can be linear, `nothing` otherwise; linear
   operands are `Undefined`.
-- `cost`: that of the kernel, in additions: roughly what it takes beside one in a vectorised loop
+- `cost`: that of the kernel, in additions: roughly its time over that of one in a vectorised loop
   (docs/number_math.md has the times an element).
 
 All others take the equation's attributes as keyword arguments.

@@ -46,7 +46,7 @@ evaluate(::Hessenberg, x, attrs, types) =
     each_matrix(a -> LAPACK.gehrd!(1, size(a, 1), a), types, x[1])
 
 # A = Q T Qᴴ with T tridiagonal, for a hermitian A of which one triangle is read: the reflections,
-# T's diagonal and the one beside it, the scales.
+# T's diagonal and the one next to it, the scales.
 function infer(op::TridiagonalForm, types, attrs)
     x = types[1]
     n, R = known_order(op, x), real_dtype(x.dtype)

@@ -149,7 +149,7 @@ end
 """
 The loop that runs the trips backwards and writes what was overwritten back, from the carry's last
 value `last_`: it fills `stack` with the value that the carry has at the start of each trip.
-`stacks`: of each of `kept_parts`. Exact, and cheap beside the stack."""
+`stacks`: of each of `kept_parts`. Exact, and cheap compared with the stack."""
 function undo_loop(eqn, u::PartialUpdates, last_::Var, stacks, stack::Var)
     kept = kept_parts(u)
     body = build(eqn[:body].name, vcat([aval(last_)], map(aval, kept)); source = eqn.source) do b, v

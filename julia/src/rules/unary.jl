@@ -76,7 +76,7 @@ logistic(x::Traced) = apply(:logistic, x)
 @unary(:atanh, NumberMath.atanh; cost = 16, domain = isinexact,
     tangents = ((t, y, x) -> t / one_minus_square(x),))
 
-"Beyond it 1 no longer counts beside a square, and up to it squares are finite."
+"Beyond it 1 no longer counts in a sum with a square, and up to it squares are finite."
 without_one(T) = 4 / sqrt(Float64(eps(T)))
 
 "1/√(1 + x²), where x² is infinite too."

@@ -15,7 +15,7 @@ function run_workload(files...)
             answer_with_file("object -", program_text(q))
         end
     end
-    # They stay known: whoever prepares a cache has them compiled.
+    # They stay known, so that a cache which is prepared later has them compiled.
     isempty(ROUTINES) || answer_with_file("routine_object", minimum(keys(ROUTINES)))
     answer_with_file("host_object", "")
     answer_to_workload("compile workload -\n" * program_text(first(programs)))

@@ -12,7 +12,7 @@ struct TracedConversion <: JaxprADError
     source::String
 end
 
-"A traced value that is used where it is not known: after its trace, or beside it."
+"A traced value that is used where it is not known: after its trace, or outside of it."
 struct EscapedTracer <: JaxprADError
     message::String
     source::String

@@ -70,6 +70,6 @@ function innermost_frames()
     resize!(frames, n) .- 1
 end
 
-# Whoever calls `serve` has no line in the code that is traced for them.
+# Callers of `serve` have no line in the code that is traced for them.
 const REQUEST = "serve"
 isrequest(frame) = frame.func === :serve && startswith(string(frame.file), OWN_SOURCES)

@@ -40,7 +40,7 @@ end
     @test given(2, [2], [true], [false], [false])[1][2] == ((10_000, 10_000),)
 end
 
-@testset "axes of operands beside axes of directions" begin
+@testset "axes of operands together with axes of directions" begin
     # (4, 2): the first of directions, the second of the operand's, which the
     # linear operand has as well
     calls = given(4, [4, 2], [true, false], [false, true], [true, true])

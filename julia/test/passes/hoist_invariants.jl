@@ -1,4 +1,4 @@
-# What loops compute in every trip, dear and always the same, is computed before them.
+# What loops compute in every trip, expensive and always the same, is computed before them.
 
 rng = seeded("hoist")
 body_of(p, op) = only([e[:body] for e in p.equations if JaxprAD.name(e.op) === op])
@@ -28,7 +28,7 @@ product =
     }""")
     q = JaxprAD.hoist_invariants(p)
     # What is only moved about stays where it is read, and so would what is cheap if
-    # nothing dear came of it.
+    # nothing expensive came of it.
     @test typechecks(q) &&
           names_in(q) == [:dot_general, :exp, :add, :dot_general, :scan, :dot_general]
     @test names_in(body_of(q, :scan)) ==

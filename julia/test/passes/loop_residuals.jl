@@ -1,7 +1,7 @@
 # What loops keep for their derivatives: the fewest bytes, numbers in records.
 
 loop(p) = only(e for e in p.equations if name_of(e) === :scan)
-"The bytes that a linearized loop over n trips keeps of each, beside constants and slices."
+"The bytes that a linearized loop over n trips keeps of each, apart from constants and slices."
 function kept_bytes(text, n)
     l = linearize(program(text))
     loops = [e for e in l.known.equations if name_of(e) === :scan]
@@ -31,7 +31,7 @@ scan_of(body, n = 7) =
     @test kept_bytes(scan_of("%3: f64[] = mul %2 %2 %4: f64[] = mul %3 %1 return %4 %3"), 7) == 8
 end
 
-"Random bodies of a loop over two numbers, with what is cheap and what is dear."
+"Random bodies of a loop over two numbers, with what is cheap and what is expensive."
 function random_body(r)
     lines, values, k = String[], ["%0", "%1", "%2"], 2
     for _ in 1:rand(r, 3:20)
@@ -109,7 +109,7 @@ end
     end
 end
 
-@testset "kept numbers lie in one record a trip, those computed alike beside each other" begin
+@testset "kept numbers lie in one record a trip, those computed alike next to each other" begin
     body = "%3: f64[] = sin %1 %4: f64[] = exp %2 %5: f64[] = sin %4 %6: f64[] = exp %3
       %7: f64[] = mul %5 %6 %8: f64[] = mul %7 %0 return %8 %7"
     l = linearize(program(scan_of(body)))

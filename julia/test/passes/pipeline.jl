@@ -153,7 +153,7 @@ end
 end
 
 @testset "pairs of terms shared by sums" begin
-    # (s + a) - e beside a - e
+    # (s + a) - e next to a - e
     p = optimized("(%0: f64[], %1: f64[], %2: f64[]) { %3: f64[] = sub %1 %2 %4: f64[] = add %0 %1
       %5: f64[] = sub %4 %2 %6: f64[] = mul %3 %5 return %6 }")
     @test names_of(p) == [:sub, :add, :mul]

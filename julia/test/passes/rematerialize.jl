@@ -24,7 +24,7 @@ wave = """(%0: f64[40,30], %1: f64[30], %2: f64[40,50], %3: f64[50,30]) {
     @test run(shorter.known, x)[1] == run(l.known, x)[1]
 end
 
-@testset "what is small or dear is kept" begin
+@testset "what is small or expensive is kept" begin
     small = linearize(program("(%0: f64[3]) { %1: f64[3] = sin %0 return %1 }"))
     @test JaxprAD.rematerialize(small) === small
     sums = linearize(program("(%0: f64[2000]) { %1: f64[2000] = cumsum %0 {axis=0, reverse=false}

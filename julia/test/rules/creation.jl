@@ -16,7 +16,7 @@ check_value("() { %0: i32[0] = constant {value=[]} return %0 }", () -> (Int32[],
 check("(%0: f64[2]) { %1: f64[2] = constant {value=[3.0, 4.0]}
   %2: f64[2] = mul %0 %1 return %2 }", randn(r, 2); reference = x -> (x .* [3, 4],))
 
-@testset "large constants travel beside the text" begin
+@testset "large constants travel next to the text" begin
     text = "(%0: f64[3]) { %1: f64[3] = constant {ref=\"c0ffee\"}
       %2: f64[3] = mul %0 %1 return %2 }"
     @test_throws JaxprAD.ProgramTypeError run(program(text), Any[ones(3)])

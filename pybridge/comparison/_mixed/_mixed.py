@@ -36,7 +36,7 @@ def mixed(
     """`mixed(f, error=1e-6)(*args)` is `f` with as much of it in float32 as the error at `args` allows.
 
     The result is a function like `f`, of arguments of the same types and shapes, whose results differ from
-    those of `f` by at most `error` of the largest magnitude in the same result, and `absolute` besides. It
+    those of `f` by at most `error` of the largest magnitude in the same result, plus `absolute`. It
     takes and returns float64; `.report` says which equations stay in 64 bits and why. To `jit`, `grad`,
     `vmap`, `bridge` and `export` it is an ordinary JAX function. `error` is that of the value: for a
     derivative's, give `jax.value_and_grad(f)`.

@@ -30,7 +30,7 @@ _SHORT = 300  # equations of what XLA compiles as one in less time than one by o
 _LONG = 3000  # equations from which on there is one
 _ATTEMPTS = 8  # of choices that trials refuse
 
-DEAR = "it would cost more than it saves"
+EXPENSIVE = "it would cost more than it saves"
 ERROR = "of its error"
 OPERANDS = "of rounding its operands"
 
@@ -176,7 +176,7 @@ class Search:
             return ERROR
         also = chosen.copy()
         also[node] = True
-        return DEAR if np.all(graph.error(also) + graph.bounds <= 1) else OPERANDS
+        return EXPENSIVE if np.all(graph.error(also) + graph.bounds <= 1) else OPERANDS
 
 
 def _has_while(program: Program) -> bool:

@@ -18,7 +18,7 @@ _AROUND = 1e-3  # relative, by element: how far arguments around the example's a
 
 @dataclass(frozen=True)
 class Tolerance:
-    """error: of the largest magnitude in a result; absolute: besides."""
+    """error: relative to the largest magnitude in a result; absolute: allowed in addition."""
 
     error: float
     absolute: float

@@ -112,7 +112,7 @@ def _is_there(rule: Callable[[Perturbed], Any], flat: Flat) -> bool:
         rule(list(map(is_inexact, flat.avals)))
     except NotImplementedError:
         return False
-    except Exception:  # of the user's code, for these operands; whoever needs the rule is told
+    except Exception:  # of the user's code, for these operands; reported where the rule is needed
         return True
     return True
 

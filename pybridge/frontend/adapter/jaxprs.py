@@ -123,7 +123,7 @@ def signature(x: Any) -> tuple:
 
 
 def trace_context() -> tuple:
-    """Beside the arguments: named axes, the mesh, 64-bit types and other settings."""
+    """What a trace depends on apart from arguments: named axes, the mesh, 64-bit types, other settings."""
     return internals.trace_context()
 
 

@@ -25,7 +25,7 @@ _SCALAR_BOOL = TensorType("bool")
 
 
 def _remat(*xs, body, barrier, depth):
-    # checkpoint for whoever transforms the result; the barrier for whoever runs it, since XLA would otherwise
+    # checkpoint is for transformations of the result, the barrier for running it: XLA would otherwise
     # merge a derivative Program's recomputation with what it recomputes.
     def with_barrier(*xs):
         return body(*(lax.optimization_barrier(xs) if barrier and xs else xs))

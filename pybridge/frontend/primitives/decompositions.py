@@ -174,7 +174,7 @@ def _bridged(lowering, eqn, inputs):
 
 
 def _bridged_in_halves(lowering, eqn, inputs):
-    """As `_bridged`, beside tangents: what depends on primals alone can leave a loop around it."""
+    """As `_bridged`, together with tangents: what depends on primals alone can leave a loop around it."""
     return eqn.params["halves"].run(lowering.inline_program, inputs)
 
 

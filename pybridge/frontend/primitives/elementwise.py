@@ -50,7 +50,7 @@ def _convert_element_type(x, *, dtype):
 
 
 def _select_n(which, *cases):
-    # Only lax's predicate may have rank 0 beside arrays.
+    # Only lax's predicate may have rank 0 where the others are arrays.
     shape = next((c.shape for c in cases if c.ndim), which.shape)
     return lax.select_n(which, *(lax.broadcast(c, shape) if not c.ndim else c for c in cases))
 

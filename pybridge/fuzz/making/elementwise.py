@@ -43,7 +43,7 @@ def _unary(op: str, g: Growth) -> None:
 
 
 def _second(g: Growth, x: Var) -> Atom:
-    """An operand beside x: of its type, or a literal."""
+    """A second operand for x: of its type, or a literal."""
     return g.literal(x.type.dtype) if g.chance(0.25) else g.array(x.type)
 
 

@@ -1,7 +1,7 @@
 """The one thread that Julia runs on.
 
-Whatever pybridge asks of Julia happens here, request after request, whoever asks. Between requests the
-thread stands in a GC-safe region, so that collections started by other threads do not wait for it,
+Whatever pybridge asks of Julia happens here, request after request, whichever thread asks. Between requests
+the thread stands in a GC-safe region, so that collections started by other threads do not wait for it,
 and looks up now and then to give Julia's own timers and tasks a turn.
 """
 

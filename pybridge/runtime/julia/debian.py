@@ -1,4 +1,4 @@
-"""Debian's own Julia: Debian 11 has 1.5.3, later ones have none, and it runs beside their packages.
+"""Debian's own Julia: Debian 11 has 1.5.3, later ones have none, and it runs with their packages.
 
 apt is pointed at lists and a source of its own in a temporary folder, so that the machine's sources,
 lists and preferences stay as they are.

@@ -22,7 +22,7 @@ from .probe import Installation, probe
 
 SETTING = "PYBRIDGE_JULIA"
 
-# What decides which Julia is found, beside what is installed.
+# What decides which Julia is found, in addition to what is installed.
 _SETTINGS = (SETTING, "PYTHON_JULIACALL_EXE", "PYTHON_JULIACALL_PROJECT", "PATH")
 
 Host = Literal["embedded", "juliacall", "attached"]

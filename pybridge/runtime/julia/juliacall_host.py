@@ -26,7 +26,7 @@ from .stdio import stdio_blocking
 def prepare(julia: Installation) -> Callable[[], Hosted]:
     """The result starts Julia through juliacall on the thread that calls it."""
     embed.refuse_second(julia.libjulia)
-    # only defaults: whoever set one of these before us meant it
+    # only defaults: a value that was set before is intended
     os.environ.setdefault("PYTHON_JULIACALL_EXE", str(julia.executable))
     os.environ.setdefault("PYTHON_JULIACALL_PROJECT", str(julia.project))
     # without its handlers Julia crashes as soon as two threads are in it

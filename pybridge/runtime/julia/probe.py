@@ -25,7 +25,7 @@ REMEDY = (
     "or let `pybridge setup` install one"
 )
 
-# One line for each fact. Exceptions are tried because Debian 11's Julia beside Debian 12's libunwind dies
+# One line for each fact. Exceptions are tried because Debian 11's Julia with Debian 12's libunwind dies
 # of the first one that leaves compiled code. Debian has no libjulia.so, which Libdl.dlpath would want,
 # so the list of what is loaded is read instead.
 _QUESTIONS = r"""

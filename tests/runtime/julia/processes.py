@@ -29,7 +29,7 @@ class Ended:
         return self.out
 
 
-# Whoever runs the tests in the background leaves them with SIGINT ignored, which children inherit.
+# Tests that run in the background have SIGINT ignored, which child processes inherit.
 _INTERRUPTIBLE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 # The runtime needs nothing else of pybridge, and importing JAX each time would double the time.

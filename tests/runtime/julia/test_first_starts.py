@@ -1,4 +1,4 @@
-"""Precompiling: once for each depot, whoever comes first, and never into the package's own folder."""
+"""Precompiling: once for each depot, whichever process comes first, and never into the package's folder."""
 
 from __future__ import annotations
 

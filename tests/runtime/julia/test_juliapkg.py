@@ -29,7 +29,7 @@ print(json.dumps({"julia": str(julia), "packages": {p.name: p.dict() for p in pa
 
 @pytest.fixture(scope="module")
 def required():
-    """As juliapkg reads it, with what juliacall asks for beside it."""
+    """As juliapkg reads it, together with what juliacall requires."""
     done = subprocess.run(
         [sys.executable, "-c", REQUIREMENTS],
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
@@ -40,7 +40,7 @@ def required():
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_jaxprad_is_the_one_beside_pybridge(required):
+def test_jaxprad_is_the_one_next_to_pybridge(required):
     package = required["packages"]["JaxprAD"]
     project = tomllib.loads(JAXPRAD.read_text(encoding="utf-8"))
     assert package["uuid"] == project["uuid"] and package["dev"]

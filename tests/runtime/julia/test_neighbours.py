@@ -1,4 +1,4 @@
-"""Julia beside NumPy, SciPy and JAX, and kernels on threads that are not Julia's."""
+"""Julia together with NumPy, SciPy and JAX, and kernels on threads that are not Julia's."""
 
 from __future__ import annotations
 

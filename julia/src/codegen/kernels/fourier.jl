@@ -105,11 +105,11 @@ function transform_axis!(s::Frame, to::Memory, from::Memory, axis, sign)
     before, n, after = around_axis(from.type, axis)
     radices(n) === nothing && return chirp_transform!(s, to, from, before, n, after, sign)
     # vectors lie across lines that lie side by side, if there are enough of them
-    beside = after >= min(before, 8)
-    lines = beside ? Routines.Lines(after, 1, n * after) : Routines.Lines(after, n * after, 1)
+    sidebyside = after >= min(before, 8)
+    lines = sidebyside ? Routines.Lines(after, 1, n * after) : Routines.Lines(after, n * after, 1)
     transform_lines!(s, to.pointer, from.pointer, C, sign,
         (Routines.Whole() => lines, Routines.Whole() => lines), n,
-        (beside ? (after, before) : (before, after))...)
+        (sidebyside ? (after, before) : (before, after))...)
 end
 
 "Lines of n numbers along the last axis."

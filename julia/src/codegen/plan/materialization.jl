@@ -66,7 +66,7 @@ function worth_memory(v::Var, consumers, cost)
         elsewhere += 1
     end
     elsewhere > 0 && length(consumers) > 1 && cost * length(consumers) > AFFORDABLE ?
-    Reason(:dear) : nothing
+    Reason(:expensive) : nothing
 end
 
 """
@@ -86,7 +86,7 @@ function shared_by_stages(stages, producer, memory)
             ),
             costs, v) : 0
     little(v) = bytes(aval(v)) < LEAVES_CACHE ? -1 : LITTLE
-    isdear_here(v) =
+    isexpensive_here(v) =
         total(v) > CHEAP &&
         (total(v) > little(v) || length(large_leaves(v, v, producer, memory)) > 1)
     # The array from which v follows at a cost of `left`, or v.
@@ -100,7 +100,7 @@ function shared_by_stages(stages, producer, memory)
     function visit(v, k)
         follows(v) && !haskey(shared, v) || return
         user = get(first_user, v, nothing)
-        user === nothing || return user != k && isdear_here(v) ?
+        user === nothing || return user != k && isexpensive_here(v) ?
                (shared[origin(v, little(v))] = Reason(:shared); nothing) : nothing
         first_user[v] = k
         foreach(a -> visit(a, k), producer[v].inputs)

@@ -1,4 +1,4 @@
-# Loop nests: padded arrays read beside their edges, and short rows.
+# Loop nests: padded arrays read outside of their edges, and short rows.
 
 r = seeded("loops")
 using InteractiveUtils: code_llvm

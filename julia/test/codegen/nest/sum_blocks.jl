@@ -37,7 +37,7 @@ end
     @test maximum(error_of_sum(Float32, [4_000_000], [0]) for _ in 1:5) < 3eps(Float32)
 end
 
-@testset "beside other results, of a batch of loops and backwards" begin
+@testset "next to other results, of a batch of loops and backwards" begin
     # The sum's terms are the cotangent of a broadcast, and what it is of goes to memory, too.
     text = """(%0: f64[40001,3], %1: f64[3]) {
       %2: f64[40001,3] = broadcast_in_dim %1 {shape=[40001, 3], dims=[1]}

@@ -179,7 +179,7 @@ end
     @test enters_with_vectors(until(4))
 end
 
-@testset "code cut into functions beside such a loop, $extra numbers before it" for extra in 0:7
+@testset "code cut into functions next to such a loop, $extra numbers before it" for extra in 0:7
     # What is between functions is in slots, in which vectors have no room.
     square, n = "f64[3,3]", JaxprAD.LONGEST_FUNCTION - 8 + extra
     numbers = join(("%$(k + 1): f64[] = sin %$k" for k in 1:n), " ")

@@ -18,7 +18,7 @@ end
 
 """
 Three rows of A at a time, so that these are read once; all of B should stay in a cache. What is far
-is fetched three rows ahead, lest memory have nothing to do while B's other rows pass."""
+is fetched three rows ahead, so that memory is not idle while B's other rows pass."""
 @noinline function multiply_by_rows!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::RowProduct) where {T}
     i = 0
     while i < p.rows

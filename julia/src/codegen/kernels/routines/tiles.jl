@@ -59,7 +59,7 @@ TiledProduct{W}(extents_and_steps::Vararg{Int,10}) where {W} =
 lane_count(T, columns, register) = min(register ÷ sizeof(T), prevpow(2, columns))
 
 """
-Of one segment, so many of B's rows at a time as stay in a cache, lest each tile read them anew. A
+Of one segment, so many of B's rows at a time as stay in a cache: each tile reads them there. A
 tile's columns lie in pieces far apart, which no processor foresees: where B has to come from
 memory, each block of its rows is fetched while the one before it is multiplied."""
 @noinline function multiply_tiles!(c::Ptr{T}, a::Ptr{T}, b::Ptr{T}, p::TiledProduct,

@@ -43,7 +43,7 @@ function may_write(ex::Expr, pointer, types)
     ex.head === :call || return any(a -> may_write(a, pointer, types), ex.args)
     f = ex.args[1]
     f === unsafe_store! && return ex.args[2] === pointer || may_write(ex.args[3], pointer, types)
-    # whoever else takes a pointer may write there, or it is a function of numbers
+    # another function that takes a pointer may write there; others are of numbers
     f in (unsafe_load, as_pointer, +) || !any(a -> is_pointer(a, types), ex.args[2:end]) ||
         return true
     any(a -> may_write(a, pointer, types), ex.args[2:end])

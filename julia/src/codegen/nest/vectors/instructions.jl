@@ -1,4 +1,4 @@
-# Instructions on vectors, and on numbers beside them.
+# Instructions on vectors, and on numbers together with them.
 
 """
 What straight-line code of vectors consists of; variables are symbols. All but `Writing` have one
