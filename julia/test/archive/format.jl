@@ -89,7 +89,7 @@ constant(type) =
                 "of version 2",
             with_text("null\n" * replace(PROGRAM, "return %0" => "return %1")) => "%1 is not bound",
             with_text("null\n" * replace(PROGRAM, "return" => "%1: f32[2] = sin %0\n  return")) =>
-                "a rank-0 variable stands",
+                "a rank-0 variable is an operand together with arrays",
             with_text("null\n" * constant("f32[35184372088832]")) => "other sizes than",
             with_text("null\n" * constant("f32[<b>]")) => "symbolic shape",
             with_text("null\n" * constant("f32[1]"), zeros(UInt8, 4)) => "another hash",
