@@ -79,7 +79,7 @@ class Items:
         """
         in_common = any(axis is not None for axis in dims[: self.hoisted])
         in_front = not any(dims) and all(axis == 0 for axis in whole.dims)
-        if in_common or not in_front or has_batch_rules(self.program) or is_symbolic(self.program):
+        if in_common or not in_front or has_batch_rules(self.program) or is_symbolic(whole.program):
             return None
         mapped = tuple(axis is not None for axis in dims[self.hoisted :])
         return Items(self.program, self.hoisted + len(whole.hoisted), (mapped, *self.levels))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -195,6 +196,15 @@ def test_items_beyond_the_range(scale, few):
         for h in (pb.bridge(steep, execute="julia"), steep)
     )
     assert_agree(found, wanted, f"{scale}", 1e-5, unit=0)
+
+
+def test_an_export_of_any_number_of_items(x64):
+    x, y = arguments()
+    g = pb.bridge(loop)
+    gradient = jax.jit(jax.grad(lambda x: jnp.sum(jax.vmap(g, (0, None))(x, y[0]))))
+    shape = jax.export.symbolic_shape("b, 3")
+    exported = jax.export.export(gradient)(jax.ShapeDtypeStruct(shape, x.dtype))
+    assert_agree(exported.call(x), gradient(x), "gradient", 1e-10)
 
 
 def test_a_rule_for_batches_is_asked(few):
