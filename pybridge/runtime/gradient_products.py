@@ -121,14 +121,18 @@ _lowered_later = mlir.lower_fun(_scaled_later, multiple_results=True)
 
 def _is_one(value: Any) -> bool:
     """Whether a value of compiled code is the constant 1, in a batch one for each item."""
-    made_by = value.owner if isinstance(value, ir.OpResult) else None
+    made_by = _made_by(value)
     while made_by is not None and made_by.name == "stablehlo.broadcast_in_dim":
-        value = made_by.operands[0]
-        made_by = value.owner if isinstance(value, ir.OpResult) else None
+        made_by = _made_by(made_by.operands[0])
     if made_by is None or made_by.name != "stablehlo.constant":
         return False
     number = ir.DenseElementsAttr(made_by.attributes["value"])
     return number.is_splat and number.get_splat_value() == ir.FloatAttr.get(number.type.element_type, 1.0)
+
+
+def _made_by(value: Any) -> Any:
+    """The operation of which a value is a result; None of an argument."""
+    return value.owner if isinstance(value, ir.OpResult) else None
 
 
 @jax.jit

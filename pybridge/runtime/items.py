@@ -47,12 +47,14 @@ class Items:
         if self.levels and items * kept_at_most(self.program) < LEAST_BYTES:
             return None
         whole = gradient(self.program, places)
-        if whole is None:
+        if whole is None or (self.levels and not self._pays(whole, places, items)):
             return None
+        return whole, places
+
+    def _pays(self, whole: Program, places: Sequence[int], items: int) -> bool:
         kept = loop_bytes(whole)
         in_common = sum(self.program.input_types[i].bytes for i in places if self._missing(i))
-        pays = items * kept >= LEAST_BYTES and kept >= _LEAST_SAVED * in_common
-        return (whole, places) if pays or not self.levels else None
+        return items * kept >= LEAST_BYTES and kept >= _LEAST_SAVED * in_common
 
     def spread(self, place: int, xs: Sequence[Any], array: Any) -> Any:
         """An array like an argument, with the axes of all batches in front."""
