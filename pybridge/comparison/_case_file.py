@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -60,5 +61,12 @@ def _literal(array: np.ndarray) -> str:
     if array.size > _LONGEST:
         return f"array({name!r}, {array.shape}, bytes.fromhex({array.tobytes().hex()!r}))"
     wide = array.astype(np.float64) if array.dtype.kind in "fV" else array
-    values = repr(wide.ravel().tolist()).replace("nan", "float('nan')").replace("inf", "float('inf')")
+    values = f"[{', '.join(map(_number, wide.ravel().tolist()))}]"
     return f"array({name!r}, {array.shape}, {values})"
+
+
+def _number(value: bool | int | float | complex) -> str:
+    """Python for it. A complex literal would lose signs of zeros, since -1-0j is a difference."""
+    if isinstance(value, complex):
+        return f"complex({_number(value.real)}, {_number(value.imag)})"
+    return repr(value) if math.isfinite(value) else f"float('{value}')"

@@ -105,11 +105,11 @@ function transform_axis!(s::Frame, to::Memory, from::Memory, axis, sign)
     before, n, after = around_axis(from.type, axis)
     radices(n) === nothing && return chirp_transform!(s, to, from, before, n, after, sign)
     # vectors lie across lines that lie side by side, if there are enough of them
-    sidebyside = after >= min(before, 8)
-    lines = sidebyside ? Routines.Lines(after, 1, n * after) : Routines.Lines(after, n * after, 1)
+    side_by_side = after >= min(before, 8)
+    lines = side_by_side ? Routines.Lines(after, 1, n * after) : Routines.Lines(after, n * after, 1)
     transform_lines!(s, to.pointer, from.pointer, C, sign,
         (Routines.Whole() => lines, Routines.Whole() => lines), n,
-        (sidebyside ? (after, before) : (before, after))...)
+        (side_by_side ? (after, before) : (before, after))...)
 end
 
 "Lines of n numbers along the last axis."
