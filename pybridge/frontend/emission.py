@@ -33,7 +33,7 @@ RunRule = Callable[[Program, Sequence[Any]], Sequence[Any]]
 
 def to_jax(
     program: Program,
-    after: Callable[[Any], Any] | None = None,
+    after: Callable[[Equation, Any], Any] | None = None,
     *,
     portable: bool = False,
     sizes: Iterable[tuple[str, Any]] = (),
@@ -42,7 +42,7 @@ def to_jax(
 ) -> Callable[..., Arrays]:
     """A function of one array for each input of the Program; it returns a tuple, one array for each output.
 
-    after: applied to every result of every equation, those of nested Programs included.
+    after: applied to every equation and result of it, those of nested Programs included.
     portable: without calls of a platform's library, where `frontend.portable` can do without.
     sizes: of symbolic dimensions, where they do not follow from the shapes of the arguments.
     at_sources: JAX is told that operations come from the lines of the equations, and not from the caller's.
@@ -175,7 +175,7 @@ class _Context:
     rules: Mapping[str, Any] = field(default_factory=dict, hash=False)
     axes: frozenset = frozenset()
     depth: int = 0
-    after: Callable[[Any], Any] | None = None
+    after: Callable[[Equation, Any], Any] | None = None
     portable: bool = False
     at_sources: bool = False
     run_rule: RunRule | None = None
@@ -205,7 +205,7 @@ def _values(program: Program, args: Sequence[Any], context: _Context) -> list[An
         results = _at_source(program, eq, operands, context)
         _check_results(eq, results, context.dims)
         if context.after is not None:
-            results = list(map(context.after, results))
+            results = [context.after(eq, y) for y in results]
         values.extend(map(context.spread, results))
     return values
 

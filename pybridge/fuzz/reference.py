@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..frontend.emission import to_jax
-from ..ir.program import Program
+from ..ir.program import Equation, Program
 from ..ir.widening import coarsest, widened, widened_array
 from .making import Sample
 from .stages import STAGES, Arrays, Stage, first_line, stage_function
@@ -123,7 +123,9 @@ def _noisy(stage: Stage, program: Program) -> Callable[..., tuple]:
     def f(amounts: Any, *directions: Sequence[Any]) -> tuple:
         counter = itertools.count()
 
-        def after(x: Any) -> Any:
+        def after(eq: Equation, x: Any) -> Any:
+            if eq.op == "fft":
+                x = _spread_nans(x, len(eq.attrs["fft_lengths"]))
             if not jnp.issubdtype(x.dtype, jnp.inexact):
                 return x
             rng = np.random.default_rng(next(counter))
@@ -133,3 +135,9 @@ def _noisy(stage: Stage, program: Program) -> Callable[..., tuple]:
         return stage_function(stage, to_jax(program, after), program)(*directions)
 
     return f
+
+
+def _spread_nans(x: Any, axes: int) -> Any:
+    """Over the last axes: if an operand is not finite, a transform's algorithm decides which results are."""
+    finite = jnp.isfinite(x).all(range(-axes, 0), keepdims=True)
+    return jnp.where(finite, x, jnp.nan)

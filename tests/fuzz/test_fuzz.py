@@ -353,3 +353,18 @@ def test_tangents_that_are_rounded_are_no_linear_function_of_what_they_were(x64)
     results["vjp"] = (vjp[0] * 1.5, vjp[1])
     failure = judge(given, wanted, Outcome(results), None)
     assert failure is not None and failure.kind == "vjp"
+
+
+def test_a_transform_of_what_is_not_finite_may_be_finite_or_not(x64):
+    """By real transforms of half the length the whole line is NaN, by others some of it is."""
+    text = """pybridge 1
+    program f(%0: c128[2,13]) {
+      %1: f64[2,24] = fft %0 {fft_type=irfft, fft_lengths=[24]}
+      return %1
+    }"""
+    given = at_random(parse(text), 0)
+    given.inputs[0][0, 5] = complex(1, np.nan)
+    wanted = expected(given)
+    y, *others = wanted.runs["value"][0]
+    assert not others and np.isnan(y[0]).all() and np.isfinite(y[1]).all()
+    assert np.isfinite(np.fft.irfft(given.inputs[0], 24)[0, 0])

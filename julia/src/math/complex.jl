@@ -46,12 +46,13 @@ end
     least, all_ones = bits(smallest_normal(T)), bits(infinity(T))
     number(all_ones - ifelse(m < smallest_normal(T), least, bits(m) & all_ones))
 end
-"z/w = z w̄ / |w|², both scaled by powers of two; 1/∞ is 0."
+"z/w = z w̄ / |w|², both scaled by powers of two; 1/∞ is 0, and by 0 the parts of z are divided."
 @inline function quotient(z::Complex{T}, w::Complex{T}) where {T<:Binary}
     m = larger(abs(real(w)), abs(imag(w)))
     scale = divisor_scale(m)
     u, v = real(w) * scale, imag(w) * scale
     d = fma(u, u, v * v)
+    u = ifelse(m == 0, flipped(one(T), sign_of(u)), u)
     there, back = dividend_scale(larger(abs(real(z)), abs(imag(z))))
     x, y = real(z) * there, imag(z) * there
     re = muladd(x, u, y * v) / d * scale * back

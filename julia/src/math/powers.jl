@@ -71,12 +71,15 @@ end. The exponent is a type, so that the products are a straight line.
 @inline integer_pow(x, ::Val{N}) where {N} =
     N < 0 ? quotient(one(x), whole_power(x, Val(-N))) : whole_power(x, Val(N))
 @generated function whole_power(x, ::Val{N}) where {N}
-    steps, n, result = Expr[], N, :(one(x))
+    steps, n, power = Expr[], N, nothing
     while n > 0
-        isodd(n) && push!(steps, :(result = $result * base))
-        isodd(n) && (result = :result)
+        if isodd(n)     # not 1 · base at first, which is NaN where a complex number is infinite
+            push!(steps, :(power = $(power === nothing ? :base : :(power * base))))
+            power = :power
+        end
         n >>= 1
         n > 0 && push!(steps, :(base = base * base))
     end
-    Expr(:block, Expr(:meta, :inline), :(base = x), steps..., result)
+    Expr(:block, Expr(:meta, :inline), :(base = x), steps...,
+        power === nothing ? :(one(x)) : power)
 end

@@ -36,6 +36,18 @@ bigger_part(z) = max(abs(real(z)), abs(imag(z)))
     @test checked > 2000
 end
 
+@testset "quotients by 0 and ∞, $T" for T in (Float32, Float64)
+    by(z, w) = NumberMath.quotient(Complex{T}(z), Complex{T}(w))
+    @test isequal(by(1 - 2im, 0), complex(T(Inf), T(-Inf)))
+    @test isequal(by(1 - 2im, complex(-0.0, 0.0)), complex(T(-Inf), T(Inf)))
+    @test isequal(by(1, 0), complex(T(Inf), T(NaN))) && isnan(by(0, 0)) && isnan(by(1, NaN))
+    for w in (complex(Inf, 1.5), complex(-1.5, -Inf), complex(Inf, Inf), complex(NaN, Inf))
+        @test by(2 - 3im, w) == 0
+        @test NumberMath.integer_pow(Complex{T}(w), Val(-1)) == 0
+    end
+    @test NumberMath.integer_pow(complex(T(Inf), T(2)), Val(1)) === complex(T(Inf), T(2))
+end
+
 @testset "quotients of arrays, natively" begin
     p = program("(%0: c64[n], %1: c64[n]) { %2: c64[n] = div %0 %1 return %2 }" |>
                 text -> replace(text, "n]" => "2000]"))
