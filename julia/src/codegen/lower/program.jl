@@ -140,7 +140,8 @@ end
 function narrow!(s::Frame, v::Var, from::Memory)
     source = Var(from.type)
     s.storages[source] = from
-    copy_elements!(s, memory!(s, v), source)
+    narrow = virtual!(s, :convert_element_type, source; dtype = dtype_name(dtype(v)))
+    copy_elements!(s, memory!(s, v), narrow)
 end
 
 "Writes an atom's elements to memory, in row-major order."
