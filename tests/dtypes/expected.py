@@ -16,6 +16,7 @@ EXPECTED: dict[str, str] = {
     r"reduce_window_min\S*/ties jvp \w+ wrong": "which of equal minima has the derivative: as in reverse",
     r"remat_policy/[iu]\d+ value \w+ wrong": "a sine of a large number, of which either knows few digits",
     r"custom_vjp_numbers/\S+ vjp \w+ wrong": "a rule's cotangent becomes of its argument's dtype",
+    r"custom_vjp_numbers_scan/\S+ vjp \w+ accepted": "the same in a loop, where JAX's types differ",
     r"while_vmapped/uint4 +hang": "the loop's limit is beyond the dtype, by JAX too",
     r"top_k_approx\S*/(special|ties) \w+ \w+ wrong": "which of equal elements, and 0 and -0, is first",
     r"remat_policy\S*/c\d+ vjp \w+ accepted": "what a checkpoint keeps of complex numbers is not rounded",

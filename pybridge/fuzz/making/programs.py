@@ -58,7 +58,7 @@ def sample(seed: int, number: int) -> Sample:
     if not ENDLESS.isdisjoint(ops):
         return made
     change, numbers = rng.choices(_PLACES, _WEIGHTS)[0], np.random.default_rng(number)
-    if change in (_with_special_numbers, _with_ties) and not RUNNING_EXTREMA.isdisjoint(ops):
+    if change in (_with_special_numbers, _with_ties) and not UNLIKE_JAX.isdisjoint(ops):
         return made
     return replace(made, inputs=tuple(_in_parts(change, numbers, x) for x in made.inputs))
 
@@ -156,8 +156,8 @@ def _with_ties(_: np.random.Generator, x: np.ndarray) -> np.ndarray:
 
 ENDLESS = frozenset(names("igamma igammac igamma_grad_a regularized_incomplete_beta zeta polygamma"))
 """Primitives whose loops in XLA, or those of a derivative, do not end at some special numbers."""
-RUNNING_EXTREMA = frozenset({"cummax", "cummin"})
-"""Which of equal elements have the derivative is not as by JAX (docs/limits.md)."""
+UNLIKE_JAX = frozenset({"cummax", "cummin", "cumlogsumexp"})
+"""Primitives whose derivatives at equal or at infinite numbers are not JAX's (docs/limits.md)."""
 
 _PLACES = (_as_it_is, _scaled, _with_special_numbers, _with_ties)
 _WEIGHTS = (7, 1, 1, 1)

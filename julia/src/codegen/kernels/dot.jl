@@ -95,7 +95,7 @@ function multiply_in_loops!(s::Frame, e)
         vcat(place(:batch), place(:lhs), place(:sum)), domain, A)
     right = spread_operand(s, y, vcat(e[:rhs_batch], rhs_free, e[:rhs_contract]),
         vcat(place(:batch), place(:rhs), place(:sum)), domain, A)
-    product = combined!(s, :mul, left, right)
+    product = virtual!(s, :mul, left, right)
     reduced, strides = trues(length(domain)), zeros(Int, length(domain))
     kept = vcat(place(:batch), place(:lhs), place(:rhs)) .+ 1
     reduced[kept] .= false
@@ -135,11 +135,4 @@ function spread_operand(s::Frame, x::Atom, from, to, domain, A)
     x = issorted(from[order]) ? x : virtual!(s, :transpose, x; perm = from[order])
     x = virtual!(s, :broadcast_in_dim, x; shape = Dim[domain...], dims = to[order])
     dtype(x) === A ? x : virtual!(s, :convert_element_type, x; dtype = dtype_name(A))
-end
-
-function combined!(s::Frame, op::Symbol, x::Atom...)
-    b = Builder()
-    v = emit(b, op, x...)
-    s.storages[v] = Virtual(b.equations[1], 1)
-    v
 end

@@ -118,13 +118,6 @@ window(s::Frame, x::Atom, start, n) =
 spread_scalar(s::Frame, a::Atom, type::TensorType) =
     isempty(type.shape) ? a : virtual!(s, :broadcast_in_dim, a; shape = type.shape, dims = Int[])
 
-function virtual!(s::Frame, op::Symbol, x::Atom; attrs...)
-    b = Builder()
-    v = emit(b, op, x; attrs...)
-    s.storages[v] = Virtual(b.equations[1], 1)
-    v
-end
-
 reads_elements(::Concatenate, eqn, k) = true
 writes_views(::Concatenate, eqn, k) = true
 function emit_step!(::Concatenate, s::Frame, e)

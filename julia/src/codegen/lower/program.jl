@@ -144,6 +144,14 @@ function narrow!(s::Frame, v::Var, from::Memory)
     copy_elements!(s, memory!(s, v), narrow)
 end
 
+"A variable whose elements are computed where they are read."
+function virtual!(s::Frame, op::Symbol, x::Atom...; attrs...)
+    b = Builder()
+    v = emit(b, op, x...; attrs...)
+    s.storages[v] = Virtual(b.equations[1], 1)
+    v
+end
+
 "Writes an atom's elements to memory, in row-major order."
 function copy_elements!(s::Frame, to::Memory, a::Atom)
     emit_nest!(s, sizes(a), [whole_store(to, a)], Reduce[])
