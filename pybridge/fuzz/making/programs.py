@@ -156,8 +156,8 @@ def _with_ties(_: np.random.Generator, x: np.ndarray) -> np.ndarray:
 
 ENDLESS = frozenset(names("igamma igammac igamma_grad_a regularized_incomplete_beta zeta polygamma"))
 """Primitives whose loops in XLA, or those of a derivative, do not end at some special numbers."""
-UNLIKE_JAX = frozenset({"cummax", "cummin", "cumlogsumexp"})
-"""Primitives whose derivatives at equal or at infinite numbers are not JAX's (docs/limits.md)."""
+UNLIKE_JAX = frozenset(names("cummax cummin cumlogsumexp reduce_max reduce_min select_and_gather_add"))
+"""Primitives whose derivatives at equal numbers, infinities or NaN are not JAX's (docs/limits.md)."""
 
 _PLACES = (_as_it_is, _scaled, _with_special_numbers, _with_ties)
 _WEIGHTS = (7, 1, 1, 1)

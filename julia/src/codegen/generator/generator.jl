@@ -24,11 +24,12 @@ mutable struct Generator
     loops::Int                          # around that block
     entry::Vector{Any}                  # what is to be run before the innermost of them
     known::KnownMemory
+    updates::Bool                       # whether that block updates elements of memory
 end
 Generator(results; target = KernelTarget(), notes = NoNotes()) =
     Generator(Arena(reuses = reuses_memory(target)), Any[], Dict{Symbol,DataType}(),
         !splits_work(target), results, false, WORKSPACE, target, notes, 0, Any[],
-        KnownMemory())
+        KnownMemory(), false)
 
 const WORKSPACE = :workspace
 
@@ -57,13 +58,21 @@ function block(@nospecialize(f), g::Generator)
     end
 end
 
+# LLVM unrolls a loop of few trips and may then make vectors of the loop around it. Where that loop
+# updates an element several times in a trip, as sums in memory do, version 9 writes an early value
+# last if the elements of a trip lie together.
+const NO_VECTORS = ((Symbol("llvm.loop.vectorize.enable"), false),)
+
 "A loop `while condition`, its body written by `f`."
 function loop!(@nospecialize(f), g::Generator, condition; annotations = ())
     outer, g.entry = g.entry, Any[]
+    before, g.updates = g.updates, false
     g.loops += 1
     body = block(f, g)
     g.loops -= 1
     entry, g.entry = g.entry, outer
+    isempty(annotations) && g.updates && (annotations = NO_VECTORS)
+    g.updates |= before
     isempty(annotations) || push!(body.args, Expr(:loopinfo, annotations...))
     loop = Expr(:while, condition, body)
     # one statement: vectors do not go from function to function
@@ -78,6 +87,12 @@ function counted_loop!(@nospecialize(f), g::Generator, n; from = 0, backwards = 
         f(i)
         emit_code!(g, backwards ? :($i = $(-)($i, 1)) : :($i = $(+)($i, 1)))
     end
+end
+
+"An element of memory becomes `f(element)`, an expression."
+function update_element!(@nospecialize(f), g::Generator, pointer, at)
+    g.updates = true
+    emit_code!(g, :($(unsafe_store!)($pointer, $(f(:($(unsafe_load)($pointer, $at)))), $at)))
 end
 
 "A pointer to part of the workspace, as a local variable."

@@ -55,9 +55,11 @@ function combine_row!(op, g, m::Memory, part, row, strides, base, outer, inner)
         window = vcat(inner, last)
         write_point!(g, part, Store[], Reduce[], vcat(outer, window))
         at = local!(g, Int, expression(Affine(strides, 1, [base => 1]), window))
-        old, value = :($(unsafe_load)($(m.pointer), $at)), only(part.stores)
-        new = :($(combiner(op))($(working)($old), $(working)($value)))
-        emit_code!(g, :($(unsafe_store!)($(m.pointer), $(stored)($(m.type.dtype), $new), $at)))
+        value = only(part.stores)
+        update_element!(g, m.pointer, at) do old
+            new = :($(combiner(op))($(working)($old), $(working)($value)))
+            :($(stored)($(m.type.dtype), $new))
+        end
     end
 end
 

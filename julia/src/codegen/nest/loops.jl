@@ -186,8 +186,7 @@ function combine!(g, r::Reduce, variables, value)
         emit_code!(g, :($(r.total) = $(accumulated(r, r.total, value))))
     else
         at = local!(g, Int, expression(r.at + 1, variables))
-        old = :($(unsafe_load)($(r.pointer), $at))
-        emit_code!(g, :($(unsafe_store!)($(r.pointer), $(accumulated(r, old, value)), $at)))
+        update_element!(old -> accumulated(r, old, value), g, r.pointer, at)
     end
 end
 accumulated(r::Reduce, old, value) = :($(stored)($(r.type), $(combiner(r.op))($old, $value)))

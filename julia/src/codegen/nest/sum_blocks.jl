@@ -122,8 +122,7 @@ function add_accumulators!(g, r::Reduce, mine::Reduce, domain, axes, variables)
         r.at.dynamic)
     from = local!(g, Int, expression(outer + 1, variables))
     vector_loop!(g, kept_size(r, domain, axes)) do i
-        old = :($(unsafe_load)($(r.pointer), $i + $from))
         part = :($(unsafe_load)($(mine.pointer), $i + 1))
-        emit_code!(g, :($(unsafe_store!)($(r.pointer), $(accumulated(r, old, part)), $i + $from)))
+        update_element!(old -> accumulated(r, old, part), g, r.pointer, :($i + $from))
     end
 end

@@ -151,6 +151,21 @@ end
     end
 end
 
+@testset "small products of arrays in the workspace" begin
+    for (m, n, k) in ((2, 2, 2), (2, 3, 2), (3, 2, 2), (2, 2, 3), (3, 3, 3), (1, 2, 2)),
+        T in (Float32, Float64), b in (16, 19)
+
+        t = dtype_text[T]
+        text = """(%0: $t[$b,$m,$k], %1: $t[$b,$k,$n]) {
+          %2: $t[$b,$m,$k] = cumsum %0 {axis=0, reverse=false}
+          %3: $t[$b,$k,$n] = cumsum %1 {axis=0, reverse=false}
+          %4: $t[$b,$m,$n] = dot_general %2 %3 {lhs_contract=[2], rhs_contract=[1],
+            lhs_batch=[0], rhs_batch=[0], dtype=$t, precision=none}
+          %5: $t[$b,$m,$n] = cumsum %4 {axis=0, reverse=false} return %5 }"""
+        @test native_agrees(text, whole(T, b, m, k), whole(T, b, k, n); tolerance = 0.0)
+    end
+end
+
 @testset "operands of a wider dtype are rounded, or lose a part, at the end" begin
     text(t, narrow) = """(%0: $t[2], %1: $t[2]) {
       %2: $narrow[] = dot_general %0 %1 {lhs_contract=[0],
