@@ -1,4 +1,4 @@
-"""The page of a suite in docs/, and the short table in the README, from results."""
+"""The page of a suite in docs/measurements/, and the short table in the README, from results."""
 
 from __future__ import annotations
 
@@ -85,6 +85,11 @@ is chosen, and why.
 """
 _SHORTFALLS = Path(__file__).parent / "shortfalls"  # a text for each page that has one
 _INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH, "choices": _CHOICES}
+
+
+def folder(root: Path) -> Path:
+    """Where a checkout has the pages of measurements, and their pictures."""
+    return root / "docs" / "measurements"
 
 
 def page(suite: Suite, results: Results, picture: str) -> str:
@@ -190,7 +195,7 @@ def replace_short_table(text: str, results: Results) -> str:
 
 def write(suite: Suite, results: Results, root: Path, picture: str) -> Iterator[Path]:
     """Writes the page and, of the rows that it shows, the README's table; says which files these are."""
-    target, readme = root / "docs" / f"{suite.page}.md", root / "README.md"
+    target, readme = folder(root) / f"{suite.page}.md", root / "README.md"
     target.write_text(page(suite, results, picture), encoding="utf-8")
     yield target
     if suite.page != "benchmarks":
