@@ -32,7 +32,7 @@ _MEMORY = {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 _PREPARED = "from pybridge.runtime import kernel_files; kernel_files.prepare()"
-_HEAD = """# First results
+_HEAD = """# Time to the first gradient
 
 What a user waits for in a new process: seconds from `import jax` to the first gradient of each row of the
 [benchmarks](benchmarks.md), medians of {repeats}. *Empty*: pybridge with the [cache](../cache.md) that

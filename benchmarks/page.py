@@ -17,7 +17,7 @@ from .suites import Suite
 
 _MARK = {True: "yes", False: "**no**", None: ""}
 _BENCHMARKS = """\
-# Benchmarks
+# Benchmarks: native kernels and JAX
 
 `make bench`, or `pybridge bench` in a checkout, measures everything on this page and writes it. In each row
 pybridge and its rivals have a process each, all held to the same core or to the same two, and run under
@@ -55,7 +55,7 @@ with two scalars does, is part of pybridge's time, and not of the time by hand. 
 time that its requirement against JAX leaves.
 """
 _POLYBENCH = """\
-# Polybench
+# Polybench and NPBench
 
 `make bench-polybench`, or `pybridge bench --suite polybench` in a checkout, measures everything on this page
 and writes it. These are the programs of Polybench 4.2 and NPBench that have a gradient, in JAX as their
@@ -73,7 +73,7 @@ XLA_FLAGS={flag}
 ```
 """
 _CHOICES = """\
-# What execute="auto" chooses
+# Cost model: what execute="auto" chooses
 
 `make bench-choices`, or `pybridge bench --suite choices` in a checkout, measures everything on this page and
 writes it. With `execute="auto"`, the default, a Program runs on CPU as a native kernel of Julia's or as XLA's
