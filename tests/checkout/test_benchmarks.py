@@ -19,12 +19,12 @@ from benchmarks.case import GRAD, OURS, Limit, Requirement
 from benchmarks.claims import claims
 from benchmarks.command import app
 from benchmarks.measure import Right, cold, error, measure
-from benchmarks.page import page, replace_short_table
+from benchmarks.page import IN_README, page, replace_short_table
 from benchmarks.polybench import KERNELS
 from benchmarks.processes import Worker, WorkerFailed
 from benchmarks.report import limit_lines, lines, passed, table
 from benchmarks.results import OLDER_JAX, Measured, Results, Side
-from benchmarks.suites import SUITES, cases
+from benchmarks.suites import SUITES, cases, named
 
 MACHINE = {"date": "2026-01-01", "processor": "some, 2 cores"}
 CASES = tuple(cases())
@@ -334,10 +334,11 @@ def test_page_and_picture_show_every_row_and_say_what_failed(tmp_path):
 
 
 def test_short_table_goes_between_its_marks():
-    results = Results(MACHINE, False, (made("scan-60", 0.001, 0.05),))
+    assert all(named(name) in SUITES["rows"].cases for name in IN_README)
+    results = Results(MACHINE, False, (made("scan-60", 0.001, 0.02), made("lorenz", 0.001, 0.05)))
     text = "before\n<!-- benchmarks -->\nold\n<!-- end of benchmarks -->\nafter"
     once = replace_short_table(text, results)
-    assert "old" not in once and "| `jax.grad` | 50 |" in once
+    assert "old" not in once and "| `jax.grad` | 50 |" in once and "| 20 |" not in once
     assert once.startswith("before\n") and once.endswith("\nafter")
     assert replace_short_table(once, results) == once
     assert replace_short_table("no marks", results) == "no marks"

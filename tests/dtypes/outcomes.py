@@ -177,8 +177,9 @@ def _is_named(e: Exception) -> bool:
 
 
 def _alike(ours: Exception, theirs: Exception) -> bool:
-    """Whether XLA refuses both for one reason, which it begins with; the names of instructions differ."""
-    return type(ours) is type(theirs) and _short(ours)[:80] == _short(theirs)[:80]
+    """Whether XLA refuses both for one reason, behind the place; the names of instructions differ."""
+    reasons = [_short(e).rpartition(" error: ")[2][:50] for e in (ours, theirs)]
+    return type(ours) is type(theirs) and reasons[0] == reasons[1]
 
 
 def _short(e: Exception) -> str:

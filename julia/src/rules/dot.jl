@@ -38,8 +38,7 @@ function arrange(A, x::Array, contract, batch)
     reshape(permute_axes(convert(Array{A}, x), vcat(batch, free, contract)), extent(contract),
         extent(free), extent(batch))
 end
-rounded(T::DataType, y) = convert(Array{T}, y)
-rounded(::Type{Bool}, y) = y .!= 0
+rounded(T::DataType, y) = eltype(y) === T ? y : convert(Array{T}, map(converter(T), y))
 
 jvp(op::DotGeneral, b, eqn, x, ẋ) = product_rule(op, b, eqn, x, ẋ)
 

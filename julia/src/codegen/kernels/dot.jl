@@ -77,7 +77,7 @@ end
 
 function multiply_in_loops!(s::Frame, e)
     x, y, v = e.inputs[1], e.inputs[2], e.outputs[1]
-    A = accumulator(dtype(v) === Bool ? Int : dtype(v))
+    A = accumulator(dtype(v) === Bool ? Int : promote_type(map(dtype, (v, x, y))...))
     batch = sizes(x)[e[:lhs_batch].+1]
     lhs_free, rhs_free = (free_axes(aval(x), e[:lhs_contract], e[:lhs_batch]),
         free_axes(aval(y), e[:rhs_contract], e[:rhs_batch]))

@@ -151,6 +151,21 @@ end
     end
 end
 
+@testset "operands of a wider dtype are rounded, or lose a part, at the end" begin
+    text(t, narrow) = """(%0: $t[2], %1: $t[2]) {
+      %2: $narrow[] = dot_general %0 %1 {lhs_contract=[0],
+      rhs_contract=[0], lhs_batch=[], rhs_batch=[], dtype=$narrow, precision=none} return %2 }"""
+    for (t, narrow, x, y, z) in (
+        ("f64", "f32", [2.0^24 + 1, 1], [1.0, -2.0^24], 1.0f0),
+        ("c128", "f32", [2.0im, 1 + 1im], [3.0im, 2 - 1im], -3.0f0),
+        ("i32", "i8", Int32[200, 100], Int32[1, 1], Int8(44)),
+    )
+        p = program(text(t, narrow))
+        @test only(run(p, Any[x, y])) == fill(z)
+        @test only(JaxprAD.run(JaxprAD.compile(p), p, Any[x, y])) == fill(z)
+    end
+end
+
 """
 Products of arrays made for them, with the batch in the middle; `more` equations and `results`
 may read these too."""
