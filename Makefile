@@ -138,28 +138,29 @@ test-portable: .venv/julia.stamp
 demo: .venv/julia.stamp
 	$(BIN)/python examples/demo.py
 
-# Some twenty minutes, most of which JAX spends on the unrolled loop of 1000; docs/benchmarks.md comes from it.
+# Some twenty minutes, most of which JAX spends on the unrolled loop of 1000; docs/measurements/benchmarks.md comes from it.
 bench: .venv/image.stamp
 	$(BIN)/pybridge bench --json benchmarks/results/$$(date +%F).json --docs
 
-# Other people's programs, in sizes of which JAX needs minutes for some; docs/polybench.md comes from it.
+# Other people's programs, in sizes of which JAX needs minutes for some; docs/measurements/polybench.md comes from it.
 bench-polybench: .venv/image.stamp
 	$(BIN)/pybridge bench --suite polybench --json benchmarks/results/polybench-$$(date +%F).json --docs
 
-# What execute="auto" chooses, compared with both of its options; docs/choices.md comes from it.
+# What execute="auto" chooses, compared with both of its options; docs/measurements/choices.md comes from it.
 bench-choices: .venv/image.stamp
 	$(BIN)/pybridge bench --suite choices --json benchmarks/results/choices-$$(date +%F).json --docs
 
-# From `import jax` to the gradient, in new processes; docs/first_results.md comes from it.
+# From `import jax` to the gradient, in new processes; docs/measurements/first_results.md comes from it.
 bench-first: .venv/image.stamp
 	$(BIN)/python -m benchmarks.first --json benchmarks/results/first-$$(date +%F).json --docs
 
-# Other people's packages, in environments of their own; docs/zoo.md comes from it. Goes on where it was interrupted.
+# Other people's packages, in environments of their own; docs/measurements/zoo.md comes from it. Goes on where it was interrupted.
 zoo: .venv/image.stamp
 	$(BIN)/python -m zoo
 
+# The site, in site/. Without --quiet, which would make --strict see no warnings.
 docs: .venv/python.stamp
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Needs no Julia.
 lint: .venv/python.stamp

@@ -43,7 +43,7 @@ def bench(
     ] = False,
     plot: Annotated[Path | None, typer.Option(help="Write the picture: .png, .svg or .pdf.")] = None,
     docs: Annotated[
-        bool, typer.Option("--docs", help="Write the page in docs/ and, of rows, README's table.")
+        bool, typer.Option("--docs", help="Write the suite's page in docs/ and, of rows, README's table.")
     ] = False,
     load: Annotated[Path | None, typer.Option(help="Show the numbers of this file; measure nothing.")] = None,
 ) -> None:
@@ -91,7 +91,7 @@ def _written(suite: Suite, measured, json: Path | None, plot: Path | None, docs:
         measured.save(json)  # also what was loaded
         yield json
     shown = f"{suite.page}.png"
-    for path in filter(None, (plot, _ROOT / "docs" / shown if docs else None)):
+    for path in filter(None, (plot, page.folder(_ROOT) / shown if docs else None)):
         picture.save(measured, path)
         yield path
     if docs:

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .case import Case
+from .page import folder
 from .processes import ask, run
 from .rows import CASES
 
@@ -31,10 +32,10 @@ _MEMORY = {
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
 _PREPARED = "from pybridge.runtime import kernel_files; kernel_files.prepare()"
-_HEAD = """# First results
+_HEAD = """# Time to the first gradient
 
 What a user waits for in a new process: seconds from `import jax` to the first gradient of each row of the
-[benchmarks](benchmarks.md), medians of {repeats}. *Empty*: pybridge with the [cache](cache.md) that
+[benchmarks](benchmarks.md), medians of {repeats}. *Empty*: pybridge with the [cache](../cache.md) that
 `pybridge setup` leaves, which asks Julia and compiles, less Julia's start ({start:.2f} s); JAX, compiling.
 *Second*: a process after one that did the same; both sides have JAX's persistent compilation cache. Of
 pybridge's second processes {julia} libjulia mapped. `make bench-first` measures all of it and writes
@@ -143,7 +144,7 @@ def main(
     names: Annotated[list[str] | None, typer.Argument(help="Names or their beginnings.")] = None,
     repeats: int = 3,
     json_: Annotated[Path | None, typer.Option("--json", help="Write the numbers to this file.")] = None,
-    docs: Annotated[bool, typer.Option("--docs", help="Write docs/first_results.md.")] = False,
+    docs: Annotated[bool, typer.Option("--docs", help="Write docs/measurements/first_results.md.")] = False,
 ) -> None:
     """Measure first gradients in new processes."""
     from .measure import machine
@@ -160,7 +161,8 @@ def main(
         told = {"machine": where, "rows": [asdict(row) for row in rows]}
         json_.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     if docs:
-        (_ROOT / "docs" / "first_results.md").write_text(page(rows, where, repeats), encoding="utf-8")
+        target = folder(_ROOT) / "first_results.md"
+        target.write_text(page(rows, where, repeats), encoding="utf-8")
 
 
 if __name__ == "__main__":

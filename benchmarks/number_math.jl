@@ -53,7 +53,7 @@ function main(n)
     write(
         path,
         """
-# Number functions
+# Accuracy and speed of number functions
 
 `JaxprAD.NumberMath` (julia/src/math), whose functions native kernels are made of.
 

@@ -1,4 +1,4 @@
-"""The page of a suite in docs/, and some rows in README, from results."""
+"""The page of a suite in docs/measurements/, and some rows in README, from results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .suites import Suite
 
 _MARK = {True: "yes", False: "**no**", None: ""}
 _BENCHMARKS = """\
-# Benchmarks
+# Benchmarks: native kernels and JAX
 
 `make bench`, or `pybridge bench` in a checkout, measures everything on this page and writes it. In each row
 pybridge and its rivals have a process each, all held to the same core or to the same two, and run under
@@ -55,7 +55,7 @@ with two scalars does, is part of pybridge's time, and not of the time by hand. 
 time that its requirement against JAX leaves.
 """
 _POLYBENCH = """\
-# Polybench
+# Polybench and NPBench
 
 `make bench-polybench`, or `pybridge bench --suite polybench` in a checkout, measures everything on this page
 and writes it. These are the programs of Polybench 4.2 and NPBench that have a gradient, in JAX as their
@@ -73,7 +73,7 @@ XLA_FLAGS={flag}
 ```
 """
 _CHOICES = """\
-# What execute="auto" chooses
+# Cost model: what execute="auto" chooses
 
 `make bench-choices`, or `pybridge bench --suite choices` in a checkout, measures everything on this page and
 writes it. With `execute="auto"`, the default, a Program runs on CPU as a native kernel of Julia's or as XLA's
@@ -85,6 +85,11 @@ is chosen, and why.
 """
 _SHORTFALLS = Path(__file__).parent / "shortfalls"  # a text for each page that has one
 _INTRODUCTIONS = {"benchmarks": _BENCHMARKS, "polybench": _POLYBENCH, "choices": _CHOICES}
+
+
+def folder(root: Path) -> Path:
+    """Where a checkout has the pages of measurements, and their pictures."""
+    return root / "docs" / "measurements"
 
 
 def page(suite: Suite, results: Results, picture: str) -> str:
@@ -198,7 +203,7 @@ def replace_short_table(text: str, results: Results) -> str:
 
 def write(suite: Suite, results: Results, root: Path, picture: str) -> Iterator[Path]:
     """Writes the page and, of the rows that it shows, the README's table; says which files these are."""
-    target, readme = root / "docs" / f"{suite.page}.md", root / "README.md"
+    target, readme = folder(root) / f"{suite.page}.md", root / "README.md"
     target.write_text(page(suite, results, picture), encoding="utf-8")
     yield target
     if suite.page != "benchmarks":

@@ -11,7 +11,7 @@ from .case import Case
 
 @dataclass(frozen=True)
 class Suite:
-    """page: its file in docs/, without ending, and that of its picture."""
+    """page: its file in docs/measurements/, without ending, and that of its picture."""
 
     name: str
     page: str

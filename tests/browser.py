@@ -26,9 +26,9 @@ _OPTIONS = [
 _SCHEMES = {"dark": 0, "light": 1}
 
 
-def text_of(page: Path, profile: Path) -> str:
+def text_of(page: Path, profile: Path, *options: str) -> str:
     """The document as the browser has read it."""
-    return _run(page, profile, "--dump-dom")
+    return _run(page, profile, "--dump-dom", *options)
 
 
 def picture_of(page: Path, profile: Path, scheme: str) -> np.ndarray:

@@ -72,7 +72,7 @@ def page(files: dict[str, Count], remarks: list[str]) -> str:
     return (
         "\n".join(
             [
-                "# Tests with Enzyme.jl",
+                "# Test results with Enzyme.jl",
                 "",
                 "The tests of Julia functions and of engine `enzyme`. Elsewhere those that need Enzyme.jl "
                 "skip with that reason. `python tests/enzyme_report.py` runs them and writes this page.",

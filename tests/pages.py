@@ -17,7 +17,7 @@ from julia_tests import julia
 from markdown_it import MarkdownIt
 
 ROOT = processes.CHECKOUT
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _FILE = re.compile(r"(?:# |// |/\* )([\w./]+\.(?:py|jl|c))(?: \*/)?\n")
 _OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -78,6 +78,11 @@ def blocks_of(page: Path) -> list[Block]:
             above = remark if line_after == token.map[0] else ""
             blocks.append(Block(token.map[0] + 1, language, token.content, above))
     return blocks
+
+
+def name_of(page: Path) -> str:
+    """Its path in the checkout, without docs/ and the ending: `measurements/zoo`."""
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
 
 
 def has_code(page: Path) -> bool:

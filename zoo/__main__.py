@@ -1,4 +1,4 @@
-"""`python -m zoo`: runs the problems on each version of JAX and writes docs/zoo.md."""
+"""`python -m zoo`: runs the problems on each version of JAX and writes docs/measurements/zoo.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def main(
         for problem, result in run(chosen, executable, limit, again):
             console.print(_line(problem, result))
     tables = [load(file) for file in sorted(RESULTS.glob("jax-*.json"), reverse=True)]
-    write(ROOT / "docs" / "zoo.md", PROBLEMS, tables)
+    write(ROOT / "docs" / "measurements" / "zoo.md", PROBLEMS, tables)
 
 
 def _made(console: Console) -> list[Path]:

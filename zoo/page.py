@@ -1,4 +1,4 @@
-"""The tables of docs/zoo.md, from results."""
+"""The tables of docs/measurements/zoo.md, from results."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Times are of one core and rough: they need only tell apart what differs by a tenth or more. Whether they do is
 measured by `python -m benchmarks.sweep`, which the rates below are from, primitive by primitive, and by
-`pybridge bench --suite choices` (docs/choices.md).
+`pybridge bench --suite choices` (docs/measurements/choices.md).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def test_all_files_that_the_page_names_exist():
 
 
 def test_the_example_of_a_new_primitive_is_the_one_in_use():
-    (example,) = re.findall(r"^   ```julia\n(.*?)^   ```$", PAGE, re.DOTALL | re.MULTILINE)
+    (example,) = re.findall(r"^    ```julia\n(.*?)^    ```$", PAGE, re.DOTALL | re.MULTILINE)
     assert textwrap.dedent(example) in (ROOT / "julia" / "src" / "rules" / "unary.jl").read_text()
     assert "cbrt" in UNARY and OPERATIONS["cbrt"].elementwise
     assert '("cbrt", ' in (ROOT / "tests" / "cases_elementwise.py").read_text()

@@ -21,7 +21,7 @@ def _what_is_there() -> frozenset[str]:
     return frozenset(name for name, is_there in there.items() if is_there)
 
 
-@pytest.mark.parametrize("page", _WITH_CODE, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", _WITH_CODE, ids=pages.name_of)
 def test_code_runs(page, tmp_path):
     there = _what_is_there()
     pages.run(page, tmp_path, there)
@@ -30,7 +30,7 @@ def test_code_runs(page, tmp_path):
         pytest.skip(f"all else ran, but {', '.join(missing)}")
 
 
-@pytest.mark.parametrize("page", pages.PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", pages.PAGES, ids=pages.name_of)
 def test_code_has_a_language(page):
     """What has none is a grammar, a diagram or the like. Indented code would not be run."""
     assert {block.language for block in pages.blocks_of(page)} <= {"python", "julia", "sh", "c", "text", ""}

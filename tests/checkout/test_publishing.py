@@ -34,7 +34,7 @@ def test_pip_knows_the_package_by_one_name():
     assert PROJECT["project"]["name"] == distribution.NAME
     assert PROJECT["project"]["scripts"] == {"pybridge": "pybridge.cli.app:app"}
     pattern = re.compile(r"pip install[^`\n]*[ '\"]pybridge(?![-\w./])")
-    files = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "pybridge").rglob("*.py")]
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "pybridge").rglob("*.py")]
     assert [path.name for path in files if pattern.search(path.read_text(encoding="utf-8"))] == []
     assert (
         "ARG PYBRIDGE=pybridge-jax\n"

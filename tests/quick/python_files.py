@@ -54,8 +54,8 @@ def _top_folder(path: str) -> str | None:
 
 
 def _tests_folder(file: Path, folder: str) -> bool:
-    names = {"docs": ("test_pages",), "examples": ("test_examples",)}.get(folder, (f"test_{folder}",))
-    return file.stem in names
+    names = {"docs": ("test_pages", "test_site"), "examples": ("test_examples",)}
+    return file.stem in names.get(folder, (f"test_{folder}",))
 
 
 def _mirrors(file: Path, changed: str) -> bool:
