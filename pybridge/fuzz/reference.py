@@ -18,6 +18,7 @@ import numpy as np
 
 from ..frontend.emission import to_jax
 from ..ir.program import Equation, Program
+from ..ir.schema import names
 from ..ir.widening import coarsest, widened, widened_array
 from .making import Sample
 from .stages import STAGES, Arrays, Stage, first_line, stage_function
@@ -124,10 +125,9 @@ def _noisy(stage: Stage, program: Program) -> Callable[..., tuple]:
         counter = itertools.count()
 
         def after(eq: Equation, x: Any) -> Any:
-            if eq.op == "fft":
-                x = _spread_nans(x, len(eq.attrs["fft_lengths"]))
             if not jnp.issubdtype(x.dtype, jnp.inexact):
                 return x
+            x = _spread_nans(eq, x)
             rng = np.random.default_rng(next(counter))
             first, second = rng.uniform(-1, 1, (2, *x.shape))
             return x * (1 + amounts[0] * first + amounts[1] * second)
@@ -137,7 +137,13 @@ def _noisy(stage: Stage, program: Program) -> Callable[..., tuple]:
     return f
 
 
-def _spread_nans(x: Any, axes: int) -> Any:
-    """Over the last axes: if an operand is not finite, a transform's algorithm decides which results are."""
-    finite = jnp.isfinite(x).all(range(-axes, 0), keepdims=True)
-    return jnp.where(finite, x, jnp.nan)
+_OF_MATRICES = frozenset(names("eig eigh geqrf hessenberg lu qr schur svd tridiagonal"))
+
+
+def _spread_nans(eq: Equation, x: Any) -> Any:
+    """Over a transform or a decomposition, which decides what is finite where not all of its operand is."""
+    axes = len(eq.attrs["fft_lengths"]) if eq.op == "fft" else 2 * (eq.op in _OF_MATRICES)
+    if axes == 0:
+        return x
+    whole = range(len(eq.inputs[0].type.shape) - axes, x.ndim)
+    return jnp.where(jnp.isfinite(x).all(whole, keepdims=True), x, jnp.nan)

@@ -368,3 +368,15 @@ def test_a_transform_of_what_is_not_finite_may_be_finite_or_not(x64):
     y, *others = wanted.runs["value"][0]
     assert not others and np.isnan(y[0]).all() and np.isfinite(y[1]).all()
     assert np.isfinite(np.fft.irfft(given.inputs[0], 24)[0, 0])
+
+
+def test_a_decomposition_of_what_is_not_finite_may_be_finite_or_not(x64):
+    text = """pybridge 1
+    program f(%0: f64[2,5,5]) {
+      %1: f64[2,5,5], %2: f64[2,5], %3: f64[2,4], %4: f64[2,4] = tridiagonal %0 {lower=true}
+      return %4
+    }"""
+    given = at_random(parse(text), 0)
+    given.inputs[0][0, 3, 2] = given.inputs[0][0, 2, 3] = np.nan
+    (taus,) = expected(given).runs["value"][0]
+    assert np.isnan(taus[0]).all() and np.isfinite(taus[1]).all()
