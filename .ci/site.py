@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from pathlib import Path
@@ -21,6 +22,7 @@ def on_page_markdown(markdown: str, *, page, config, files) -> str:
     return _LINK.sub(addressed, markdown)
 
 
+@functools.cache
 def _repository() -> str:
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return project["urls"]["Repository"]

@@ -178,11 +178,8 @@ IN_README = ("mlp", "lorenz", "kinematics", "seed-512", "many-lorenz-10000", "pa
 
 def short_table(results: Results) -> str:
     """README's rows, each against its first rival, on each number of threads."""
-    shown = [line for line in lines(results) if line.case.name in IN_README]
-    chosen = sorted(
-        (line for line in shown if line.rival == line.case.rivals[0]),
-        key=lambda line: IN_README.index(line.case.name),
-    )
+    firsts = (line for line in lines(results) if line.rival == line.case.rivals[0])
+    chosen = [line for line in firsts if line.case.name in IN_README]
     counts = sorted({line.row.threads for line in chosen})
     head = ("benchmark", "against", *(f"times as fast, {_threads(n).lower()}" for n in counts))
     cases = {line.case.name: line.case for line in chosen}
@@ -190,8 +187,9 @@ def short_table(results: Results) -> str:
     return table(
         head,
         (
-            (case.title, f"`{case.rivals[0]}`", *(figure(ratios.get((name, n))) for n in counts))
-            for name, case in cases.items()
+            (case.title, f"`{case.rivals[0]}`", *(figure(ratios.get((case.name, n))) for n in counts))
+            for case in map(cases.get, IN_README)
+            if case is not None
         ),
     )
 

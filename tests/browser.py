@@ -7,9 +7,12 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next(filter(None, map(shutil.which, _NAMES)), None)
+
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
 
 _OPTIONS = [
     "--headless",

@@ -70,9 +70,6 @@ def _too_wide(measured: dict) -> list[str]:
     return [f"{name}: {width} > {screen}" for name, (width, screen, *_) in measured.items() if width > screen]
 
 
-needs_browser = pytest.mark.skipif(browser.BROWSER is None, reason="there is no Chromium on this machine")
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("site")
@@ -86,7 +83,7 @@ def test_links_and_navigation_are_whole(site):
     assert (site / "index.html").exists()
 
 
-@needs_browser
+@browser.needs_browser
 def test_pages_fit_their_screens(site, tmp_path):
     paths = sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
     shown = _measured(site, tmp_path, [path for path in paths if path not in ("404.html", "measured.html")])
@@ -95,7 +92,7 @@ def test_pages_fit_their_screens(site, tmp_path):
     assert high == {}
 
 
-@needs_browser
+@browser.needs_browser
 def test_a_page_that_is_too_wide_is_found(site, tmp_path):
     text = (site / "index.html").read_text(encoding="utf-8")
     wide = '<article class="md-content__inner md-typeset"><div style="width: 700px">wide</div>'

@@ -13,7 +13,6 @@ from markdown_it import MarkdownIt
 
 import pybridge as pb
 
-needs_browser = pytest.mark.skipif(browser.BROWSER is None, reason="there is no Chromium on this machine")
 PAGE = {"light": (255, 255, 255), "dark": (13, 17, 23)}
 BLAME = {"light": (207, 34, 46), "dark": (248, 81, 73)}
 
@@ -84,7 +83,7 @@ def test_blame_marks_lines(pages):
     assert re.search(r"rgba\(var\(--blame\), 0\.6\d?\).*100 %.*near = \(1e5", rounding)
 
 
-@needs_browser
+@browser.needs_browser
 @pytest.mark.parametrize("name", ["comparison", "nan", "rounding", "mixed"])
 def test_a_browser_shows_it_light_and_dark(pages, tmp_path, name):
     page = pages / f"{name}.html"
