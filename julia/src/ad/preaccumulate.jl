@@ -106,14 +106,20 @@ multiple(::Val{:sub}, pass, e, x, y) = combined(:sub, pass, e, x, y)
 function combined(op, pass, e, x, y)
     isactive(pass, x) && isactive(pass, y) || return nothing
     m, n = as_multiple(pass, x), as_multiple(pass, y)
-    m.base === n.base || return nothing
-    Multiple(factor(pass, op, m.factor, n.factor), m.base, nothing)
+    k = m.base === n.base ? factor(pass, op, m.factor, n.factor) : nothing
+    k === nothing ? nothing : Multiple(k, m.base, nothing)
 end
 
+scaled_multiple(pass, e, m::Multiple, ::Nothing) = nothing
 scaled_multiple(pass, e, m::Multiple, k) =
     Multiple(k, m.base, any(a -> a isa Var && haskey(pass.multiples, a), e.inputs) ? nothing : e)
 
-factor(pass, op::Symbol, x::Literal...) =
-    Literal(convert(typeof(x[1].value), LITERAL_FACTORS[op](map(a -> a.value, x)...)))
+"""
+What two factors become, or nothing: where the product of literals leaves the range of ordinary
+numbers, the tangent that is multiplied by one after the other may be within it."""
+function factor(pass, op::Symbol, x::Literal...)
+    k = convert(typeof(x[1].value), LITERAL_FACTORS[op](map(a -> a.value, x)...))
+    isordinary(k) || iszero(k) && op in (:add, :sub) ? Literal(k) : nothing
+end
 factor(pass, op::Symbol, x::Atom...) = emit(pass.builder, op, x...)
 const LITERAL_FACTORS = (neg = -, mul = *, div = /, add = +, sub = -)

@@ -3,8 +3,8 @@
 #
 # A product that is read elsewhere too is rounded there, and so is rounded in sums as well: else a
 # number less itself, as of straight-through estimators, and the rounding error of a product
-# (Dekker 1971) would be another number. The difference of two equal products of different factors
-# is as large as the rounding of one, and not zero.
+# (Dekker 1971) would be another number. The difference of products of the same factors stays zero;
+# of equal products of different factors it is as large as the rounding of one.
 
 "a b + c of real numbers, rounded once where the processor can; only code generation knows it."
 struct MultiplyAdd <: Primitive end
@@ -19,17 +19,15 @@ isbinary(T) = T === Float32 || T === Float64
 The same Program, in which sums and differences take products that nothing else reads as
 `MultiplyAdd`s, and quotients by literals are products. Values change by rounding."""
 function contract_products(p::Program)
-    products, b = IdDict{Var,Equation}(), Builder()
-    summands, equations = use_counts(p), map(by_literal, p.equations)
+    products, b = IdDict{Atom,Vector{Atom}}(), Builder()
+    elsewhere, equations = use_counts(p), map(by_literal, p.equations)
     for e in equations
-        isproduct(e) && (products[e.outputs[1]] = e)
-        # what is left are other uses than in sums
-        is_sum(e) && foreach(a -> a isa Var && (summands[a] -= 1), e.inputs)
+        isproduct(e) && (products[e.outputs[1]] = factors(e))
+        is_sum(e) && foreach(a -> a isa Var && (elsewhere[a] -= 1), e.inputs)
     end
-    filter!(((v, _),) -> get(summands, v, 0) == 0, products)
     for e in equations
         b.source = e.source
-        made = is_sum(e) ? contracted(b, e, products) : nothing
+        made = is_sum(e) ? contracted(b, e, products, elsewhere) : nothing
         push!(b.equations, made === nothing ? map_bodies(contract_products, e) : made)
     end
     dce(with(p; equations = b.equations))
@@ -50,12 +48,14 @@ factors(e::Equation) =
     name(e.op) === :square || name(e.op) === :integer_pow && e[:y] == 2 ?
     Atom[e.inputs[1], e.inputs[1]] : nothing
 
-"The sum with one of its operands contracted, or nothing."
-function contracted(b::Builder, e::Equation, products)
-    e.inputs[1] === e.inputs[2] && return nothing
-    k = findlast(a -> a isa Var && haskey(products, a), e.inputs)
+"""
+The sum with one of its operands contracted, or nothing. `products`: the factors of those that are
+products; `elsewhere`: how often a variable is used but in sums."""
+function contracted(b::Builder, e::Equation, products, elsewhere)
+    isequal((get(products, a, [a]) for a in e.inputs)...) && return nothing
+    k = findlast(a -> haskey(products, a) && elsewhere[a] == 0, e.inputs)
     k === nothing && return nothing
-    x, y = factors(products[e.inputs[k]])
+    x, y = products[e.inputs[k]]
     other = e.inputs[3-k]
     if name(e.op) === :sub
         k == 1 ? (other = negative(b, other)) :

@@ -71,17 +71,19 @@ end
 "The results of a sum's equations, and its terms."
 function sum_tree(root::Equation, uses, definition)
     result = root.outputs[1]
-    members, terms, stack = Var[], Term[], [Term(false, result)]
+    # with each: whether this sum alone needs what is between the root and it
+    members, terms, stack = Var[], Term[], [(Term(false, result), true)]
     while !isempty(stack)
-        t = pop!(stack)
+        t, own = pop!(stack)
         e = t.atom isa Var ? get(definition, t.atom, nothing) : nothing
         summed = issum(e)
         whole = summed && (t.atom === result || uses[t.atom] == 1)
-        whole && push!(members, t.atom)
+        own &= whole
+        own && push!(members, t.atom)
         # A sign is exact, so it may be looked through however often it is used.
         if whole || summed && name(e.op) === :neg
             for operand in Iterators.reverse(signed_operands(e))
-                push!(stack, Term(operand.negative != t.negative, operand.atom))
+                push!(stack, (Term(operand.negative != t.negative, operand.atom), own))
             end
         else
             push!(terms, t)

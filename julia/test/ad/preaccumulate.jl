@@ -29,6 +29,17 @@ end
     @test run(l.linear, vcat(residuals, [fill(2.0)]))[1][] ≈ 2
 end
 
+@testset "literals whose product is out of range stay apart" begin
+    for (a, b) in (("3e38", "2e20"), ("3e-38", "2e-20"), ("-3e38", "2.0"))
+        p = program("""(%0: f32[]) { %1: f32[] = mul %0 1e-30:f32 %2: f32[] = mul $a:f32 %1
+          %3: f32[] = mul $b:f32 %2 return %3 }""")
+        y = run(JaxprAD.preaccumulate(p, p.inputs), [fill(1.0f0)])[1][]
+        @test isapprox(y, run(p, [fill(1.0f0)])[1][]; rtol = 1e-5)
+    end
+    p = program("(%0: f32[]) { %1: f32[] = mul 3e38:f32 %0 %2: f32[] = add %1 %1 return %2 }")
+    @test run(JaxprAD.preaccumulate(p, p.inputs), [fill(1.0f-3)])[1][] ≈ 6.0f35
+end
+
 @testset "what is used twice: scalars are multiplied out, arrays are not" begin
     text(t) = "(%0: $t, %1: $t) { %2: $t = exp %0 %3: $t = sin %2 %4: $t = cos %2
       %5: $t = mul %4 %1 return %3 %5 }"

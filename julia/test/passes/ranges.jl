@@ -46,6 +46,8 @@ function findings(rng, T)
         j = judged(rng, p, x)
         for (name, made) in passed
             (made === p || out_of_range(j, made, name) === nothing) && continue
+            # The halves multiply elements of Jacobians, in another order than a JVP.
+            name === :halves && !stays_in_range(rng, made, x) && continue
             # At a tie rounding decides, which few samples may not show.
             message = out_of_range(judged(rng, p, x, 60), made, name)
             message === nothing || push!(found, string(message, '\n', program_text(p)))

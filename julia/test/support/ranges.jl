@@ -132,20 +132,23 @@ exactly(e::Equation) =
 
 """
 An evaluation in exact arithmetic (of 256 bits), or with a relative error of at most `u`, and an
-absolute one of at most `least`, in each operation. `largest_term`: of all that was added."""
+absolute one of at most `least`, in each operation. `largest_term`: of all that was added.
+`smallest`, `largest`: of the magnitudes of all results but zero."""
 mutable struct Exact
     rng::MersenneTwister
     u::BigFloat
     least::BigFloat
     largest_term::BigFloat
+    smallest::BigFloat
+    largest::BigFloat
 end
-exactly_evaluated(rng) = Exact(rng, 0, 0, 0)
-with_rounding(rng, ::Type{T}) where {T} = Exact(rng, eps(T), nextfloat(T(0)), 0)
+exactly_evaluated(rng) = Exact(rng, 0, 0, 0, Inf, 0)
+with_rounding(rng, ::Type{T}) where {T} = Exact(rng, eps(T), nextfloat(T(0)), 0, Inf, 0)
 
 rounded(x::Exact, v) = v
 function rounded(x::Exact, v::BigFloat)
     iszero(x.u) || !isfinite(v) ? v :
-    v * (1 + x.u * (2rand(x.rng) - 1)) + x.least * (2rand(x.rng) - 1)
+    v * (1 + x.u * rand(x.rng, -1:1)) + x.least * rand(x.rng, -1:1)
 end
 
 as_exact(v::Union{Bool,AbstractFloat}) = BigFloat(v)
@@ -159,7 +162,10 @@ function (x::Exact)(p::Program, inputs)
     for e in p.equations
         operands = Any[value(a) for a in e.inputs]
         name_of(e) in SUMS && note_terms!(x, operands)
-        foreach((v, y) -> (values[v] = y), e.outputs, exact_results(x, e, operands))
+        for (v, y) in zip(e.outputs, exact_results(x, e, operands))
+            values[v] = y
+            note_magnitudes!(x, y)
+        end
     end
     Any[value(a) for a in p.outputs]
 end
@@ -167,6 +173,13 @@ const SUMS = (:add, :sub, :reduce_sum, :dot_general)
 function note_terms!(x::Exact, operands)
     for a in operands, v in a
         isfinite(v) && (x.largest_term = max(x.largest_term, abs(v)))
+    end
+end
+
+function note_magnitudes!(x::Exact, y)
+    for v in y
+        v isa BigFloat && !iszero(v) || continue
+        x.smallest, x.largest = min(x.smallest, abs(v)), max(x.largest, abs(v))
     end
 end
 
@@ -223,6 +236,12 @@ function judged(rng, p::Program, inputs, samples = 4)
         for (k, y) in enumerate(exact)
     ]
     Judged(inputs, run(p, inputs), exact, spread, plain.largest_term < big(floatmax(T)) / 64)
+end
+"Whether all that a Program computes is in the range of ordinary numbers of its dtype, or zero."
+function stays_in_range(rng, p::Program, inputs)
+    T, plain = dtype(p.inputs[1]), exactly_evaluated(rng)
+    plain(p, map(as_exact, inputs))
+    floatmin(T) <= plain.smallest && plain.largest <= floatmax(T)
 end
 furthest(y, others) =
     all(isfinite, others) ? maximum([abs(other - y) for other in others]) : big(Inf)
