@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         UnknownOption,
         UnsupportedJax,
         UnsupportedPrimitive,
+        WrongDerivative,
     )
     from .foreign.casadi import casadi_function
     from .foreign.pytorch import torch_function
@@ -84,6 +85,7 @@ __all__ = [
     "UnknownOption",
     "UnsupportedJax",
     "UnsupportedPrimitive",
+    "WrongDerivative",
     "blame",
     "bridge",
     "casadi_function",

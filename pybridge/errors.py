@@ -54,6 +54,10 @@ class NotDifferentiable(PyBridgeError, TypeError):
     """There is no such derivative: of integer inputs, or in reverse mode through an unbounded loop."""
 
 
+class WrongDerivative(PyBridgeError, ArithmeticError):
+    """A derivative is not the slope of the function's own values; only with `verify=True`."""
+
+
 class ArgumentError(PyBridgeError, TypeError):
     """Arguments whose number, structure, shape or dtype do not fit the Program."""
 

@@ -26,6 +26,7 @@ def bridge(
     static_argnames: Argnames = ...,
     while_bound: int | None = ...,
     package_rules: bool = ...,
+    verify: bool = ...,
     explain: bool = ...,
 ) -> Bridged: ...
 
@@ -39,6 +40,7 @@ def bridge(
     static_argnames: Argnames = ...,
     while_bound: int | None = ...,
     package_rules: bool = ...,
+    verify: bool = ...,
     explain: bool = ...,
 ) -> Callable[[Callable], Bridged]: ...
 
@@ -52,6 +54,7 @@ def bridge(
     static_argnames: Argnames = None,
     while_bound: int | None = None,
     package_rules: bool = False,
+    verify: bool = False,
     explain: bool = False,
 ) -> Callable:
     """The function `f` with derivatives made by `engine`; all of JAX works on the result.
@@ -75,12 +78,16 @@ def bridge(
         whose trips do nothing once a condition is false, as those of bounded loops, end there. Solves of
         lineax are in Programs, and so are checks by equinox's `error_if`, whose errors are raised behind
         them. What either raises in a derivative is NaN.
+    verify: before the first call with new shapes and dtypes, compare the JVP and the VJP with difference
+        quotients, for each array argument along a random direction; kinks and noise are not called wrong.
+        Under `jit` and `vmap`, which have no values, at random arrays. It takes some forty calls of `f` for
+        each array argument.
     explain: say on stderr how each Program runs, and why, when that is decided: as JAX compiles it.
 
     The first call in a process warns (RuntimeWarning) of a JAX that is known to compute wrong numbers.
     Raises UnknownOption; EngineUnavailable, JuliaNotFound or JuliaUnusable when it is called without what the
     engine needs, and, at the first call with new shapes, what `trace` raises; with `execute="julia"`
-    UnsupportedPrimitive, as JAX compiles, for what has no native kernel.
+    UnsupportedPrimitive, as JAX compiles, for what has no native kernel; with `verify`, WrongDerivative.
     """
     if f is None:
         return functools.partial(
@@ -91,6 +98,7 @@ def bridge(
             static_argnames=static_argnames,
             while_bound=while_bound,
             package_rules=package_rules,
+            verify=verify,
             explain=explain,
         )
     faults.warn_once()
@@ -99,7 +107,7 @@ def bridge(
     check_bound(while_bound)
     _check_function(f)
     static = static_arguments(f, static_argnums, static_argnames)
-    return Bridged(f, Settings(chosen.name, options, static, while_bound, package_rules))
+    return Bridged(f, Settings(chosen.name, options, static, while_bound, package_rules, verify))
 
 
 def _check_function(f: object) -> None:

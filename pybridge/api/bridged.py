@@ -23,6 +23,7 @@ from ..ir.program import Program
 from ..partition import Guard, Partition, partitioned
 from ..runtime import julia
 from ..runtime.reporting import report
+from ..runtime.verification import verify
 
 _COPIED = 1 << 16
 """Bytes of constants."""
@@ -32,7 +33,7 @@ _COPIED = 1 << 16
 class Settings:
     """engine: its name. static: the arguments that are not arrays.
 
-    while_bound, package_rules: as for `bridge`.
+    while_bound, package_rules, verify: as for `bridge`.
     """
 
     engine: str
@@ -40,6 +41,7 @@ class Settings:
     static: StaticArguments
     while_bound: int | None
     package_rules: bool
+    verify: bool = False
 
     def __str__(self) -> str:
         shown: dict[str, object] = {"engine": self.engine, "execute": self.options.execute}
@@ -49,6 +51,8 @@ class Settings:
             shown["while_bound"] = self.while_bound
         if self.package_rules:
             shown["package_rules"] = True
+        if self.verify:
+            shown["verify"] = True
         return ", ".join(f"{name}={value!r}" for name, value in shown.items())
 
 
@@ -73,13 +77,23 @@ class Bridged:
     What belongs to this class is in slots: `__dict__` holds the function's attributes, whatever their names.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_compiled", "_f", "_is_whole", "_settings", "_traces")
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_compiled",
+        "_f",
+        "_is_whole",
+        "_settings",
+        "_traces",
+        "_verified",
+    )
     __wrapped__: Callable
 
     def __init__(self, f: Callable, settings: Settings):
         self._f = f
         self._settings = settings
         self._traces: dict[Any, _Traced] = {}
+        self._verified: set[Any] = set()
         # Whether each trace so far is one Program, and what then runs it where nothing is traced.
         self._is_whole = not settings.static
         self._compiled: Callable | None = None
@@ -125,13 +139,17 @@ class Bridged:
         leaves = [_array(i, x, tree) for i, x in enumerate(leaves)]
         in_a_loop = jaxprs.any_tracer(leaves) and loops.is_tracing_a_body()
         around = devices.targets(), jaxprs.trace_context(), in_a_loop
-        key = (tree, tuple(jaxprs.signature(x) for x in leaves), fixed, around)
+        signature = tree, tuple(jaxprs.signature(x) for x in leaves), fixed
+        key = (*signature, around)
         traced = self._traces.get(key)
         if traced is None:
             missing = self._engine.unavailable()
             if missing is not None:
                 raise missing
             traced = self._traced(args, kwargs, fixed, in_a_loop)
+            if self._settings.verify and signature not in self._verified:
+                self._verify(traced, leaves, tree)
+                self._verified.add(signature)
             if not traced.is_small_and_whole:
                 self._is_whole = False
             if not jaxprs.any_tracer(traced.constants):  # those of an outer trace must not outlive it
@@ -157,6 +175,12 @@ class Bridged:
             package_rules=self._keeps_package_rules,
         )
         return _Traced(flat, list(closed.consts), out_tree)
+
+    def _verify(self, traced: _Traced, leaves: list[Any], tree: Any) -> None:
+        names = [f"constant {i}" for i in range(len(traced.constants))]
+        names += [_place(i, tree) for i in range(len(leaves))]
+        what = f"{function_name(self._f)}, {self._settings}"
+        verify(traced.flat, [*traced.constants, *leaves], names, what)
 
     @property
     def _engine(self) -> Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ._quotients import Verdict
+from ..quotients import Verdict
 from ._shown import Shown
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..quotients import Verdict
 from ._engines import BASELINE
 from ._problem import Arrays, Problem
-from ._quotients import Verdict
 from ._rows import Reference, Row, judged
 from ._shown import Saved, finite
 

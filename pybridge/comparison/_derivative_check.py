@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import NotDifferentiable
+from ..quotients import OF_DISTRIBUTIONS, allowed_error, slope
 from . import _numbers
 from ._check_report import Check, Finding, Mode
 from ._evaluation import Evaluation, moved
 from ._measure import first_line
 from ._problem import Arrays, Problem, widened
-from ._quotients import OF_DISTRIBUTIONS, allowed_error, slope
 
 _NEARBY = (2.0**-6, -(2.0**-6))
 """Points near one at which the function has no derivative: elements are larger or smaller by up to this."""

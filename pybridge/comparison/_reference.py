@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..quotients import OF_DISTRIBUTIONS
 from . import _numbers
 from ._evaluation import Evaluation
 from ._measure import first_line
 from ._problem import Arrays, Problem
-from ._quotients import OF_DISTRIBUTIONS
 
 _DOUBLE = {np.dtype(np.float64), np.dtype(np.complex128)}
 

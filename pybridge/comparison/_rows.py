@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ..quotients import Verdict
 from ._nestings import NESTINGS
-from ._quotients import Verdict
 
 State = Literal["agrees", "disagrees", "failed", "unavailable"]
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..engines import ENGINES
 from ..frontend.tracing import trace
+from ..quotients import Verdict, allowed_error, slope, worst
 from . import _numbers
 from ._condition import Condition
 from ._counting import jax_equations
@@ -18,7 +19,6 @@ from ._isolated import measure_elsewhere, stages
 from ._measure import Candidate, Measured, first_line, is_absent, measure
 from ._nestings import NESTINGS
 from ._problem import Problem, widened
-from ._quotients import Verdict, allowed_error, slope, worst
 from ._reference import Exact, by_operation
 from ._rows import Error, Reference, Row, Taylor, Times, judged, tolerance
 from ._second_order import SecondOrder

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax
@@ -17,6 +17,7 @@ from ..frontend.static_arguments import NO_STATIC, Argnames, Argnums, StaticArgu
 from ..ir.numerals import DTYPES
 from ..ir.types import TensorType
 from ..runtime import julia
+from ..runtime.verification import verify as verify_derivative
 from . import trees
 from .call import Call, Function
 from .compile import infer
@@ -42,6 +43,7 @@ def julia_function(
     inputs: Literal["auto", "view", "copy"] = "auto",
     static_argnums: Argnums = None,
     static_argnames: Argnames = None,
+    verify: bool = False,
 ) -> JuliaFunction:
     """A Julia function as a JAX function, under jit, grad, vmap and all the rest (docs/functions.md).
 
@@ -60,6 +62,8 @@ def julia_function(
     static_argnums: positions of arguments (negative ones from the end) that are no arrays but values which
         Julia has as constants: integers, floats, bools, strings, None and tuples of them.
     static_argnames: keyword arguments of the Julia function, whose values are always such.
+    verify: before the first call with new shapes and dtypes, compare the JVP and the VJP with difference
+        quotients, as for `bridge`; raises WrongDerivative.
     """
     _check_engine(engine)
     if engine == "transpose" and (jvp or vjp):
@@ -80,7 +84,8 @@ def julia_function(
     else:
         name, place = object_source(function)
     described = Function("_".join(name.split()), place, jvp, vjp, inplace, inputs)
-    return JuliaFunction(described, result, static=static_options(static_argnums, static_argnames)).by(engine)
+    static = static_options(static_argnums, static_argnames)
+    return JuliaFunction(described, result, static=static, verify=verify).by(engine)
 
 
 def backends() -> list[str]:
@@ -104,6 +109,9 @@ class JuliaFunction:
     result: Result
     engine: str = "enzyme"
     static: StaticArguments = NO_STATIC
+    verify: bool = False
+    _verified: set[Any] = field(default_factory=set, repr=False)
+    """For which functions, engines and types of arguments that is done; shared by `by`."""
 
     def by(self, engine: str) -> JuliaFunction:
         """The same function with the derivatives of another engine, as `julia_function` takes it."""
@@ -135,10 +143,23 @@ class JuliaFunction:
         leaves = jax.tree.leaves(arrays)
         if self.engine == "transpose":
             operations, outline = self._traced(types)
-            return jax.tree.unflatten(outline, operations.run(*leaves))
-        julia.check_process()
-        call, outline = self._call(trees.text(types), types)
-        return jax.tree.unflatten(outline, bind(call, *leaves))
+            run = operations.run
+        else:
+            julia.check_process()
+            call, outline = self._call(trees.text(types), types)
+            run = functools.partial(bind, call)
+        if self.verify:
+            self._verify(run, arrays, trees.text(types))
+        return jax.tree.unflatten(outline, run(*leaves))
+
+    def _verify(self, run: Callable[..., Any], arrays: Any, types: str) -> None:
+        key = self.function, self.engine, types
+        if key in self._verified:
+            return
+        paths = jax.tree_util.tree_leaves_with_path(arrays)
+        names = ["arguments" + jax.tree_util.keystr(path) for path, _ in paths]
+        verify_derivative(run, [x for _, x in paths], names, f"{self.function.name}, engine={self.engine!r}")
+        self._verified.add(key)
 
     def __repr__(self) -> str:
         f = self.function
@@ -155,7 +176,7 @@ class JuliaFunction:
                 f"{self.function.name} is an object in this process's Julia, which no other process has: "
                 "write julia_function with its name and source="
             )
-        return JuliaFunction, (self.function, self.result, self.engine, self.static)
+        return JuliaFunction, (self.function, self.result, self.engine, self.static, self.verify)
 
     def __copy__(self) -> JuliaFunction:
         return self

@@ -49,6 +49,7 @@ _PLACES: dict[str, tuple[str, ...]] = {
     "ir": ("lib.mlir:ir",),
     "stablehlo": ("lib.mlir.dialects:hlo",),
     "register_exclusion": ("source_info_util:register_exclusion",),
+    "to_concrete_value": ("core:to_concrete_value",),
     # Source lines
     "is_user_filename": ("source_info_util:is_user_filename",),
     "user_frame": ("source_info_util:user_frame",),

@@ -81,6 +81,11 @@ def is_array(x: Any) -> bool:
     return isinstance(getattr(jax.typeof(x), "dtype", None), np.dtype)
 
 
+def known_value(x: Any) -> Any:
+    """The array, or the one at which is differentiated; None where there is none, as under `jit`."""
+    return internals.to_concrete_value(x) if isinstance(x, Tracer) else x
+
+
 def any_tracer(values) -> bool:
     return any(isinstance(v, Tracer) for v in values)
 

@@ -1,0 +1,176 @@
+"""Derivatives held against difference quotients before a function is used: `verify=True`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..errors import EngineUnavailable, WrongDerivative
+from ..frontend.adapter import jaxprs
+from ..frontend.dimensions import is_symbolic
+from ..quotients import Slope, allowed_error, slope
+
+Arrays = Sequence[np.ndarray]
+
+
+def verify(f: Callable[..., Sequence[Any]], arrays: Sequence[Any], names: Sequence[str], what: str) -> None:
+    """Raise WrongDerivative where the JVP or VJP of `f` at these arrays is not the slope of its values.
+
+    Each float or complex array is moved along a random direction by itself, and each result is paired with a
+    random cotangent. Kinks, jumps, noise and values that are not finite show no derivative to be wrong.
+    Arrays whose values are not known, as under `jit` and `vmap`, are drawn from the normal distribution;
+    integers and bools are ones then. Where shapes have symbols there is nothing to run.
+
+    names: of the arrays, in the error. what: the function's, with what it was made with.
+    """
+    if not all(jaxprs.is_array(x) and not any(map(is_symbolic, x.shape)) for x in arrays):
+        return
+    with jax.ensure_compile_time_eval():
+        rng = np.random.default_rng(0)
+        known = [jaxprs.known_value(x) for x in arrays]
+        point = [_drawn(rng, x) if v is None else v for x, v in zip(arrays, known, strict=True)]
+        of_floats = _OfFloats.of(f, point)
+        if not of_floats.point or not of_floats.value:
+            return
+        where = "random arrays" if any(v is None for v in known) else "the arguments of this call"
+        for found in _wrong(of_floats, names, rng):
+            raise WrongDerivative(
+                f"{what}: {found}, at {where}. pybridge.check and pybridge.compare show more; another engine "
+                "may have it right"
+            )
+
+
+def _drawn(rng: np.random.Generator, like: Any) -> jax.Array:
+    if not jaxprs.is_inexact(like):
+        return jnp.ones(like.shape, like.dtype)
+    return jnp.asarray(_normal(rng, like), like.dtype)
+
+
+def _normal(rng: np.random.Generator, like: Any) -> np.ndarray:
+    """Random numbers of an array's shape, in double precision."""
+    x = rng.standard_normal(like.shape)
+    is_complex = jnp.issubdtype(like.dtype, jnp.complexfloating)
+    return x + 1j * rng.standard_normal(like.shape) if is_complex else x
+
+
+def _widened(x: Any) -> np.ndarray:
+    is_complex = jnp.issubdtype(x.dtype, jnp.complexfloating)
+    return np.asarray(x).astype(np.complex128 if is_complex else np.float64)
+
+
+@dataclass(frozen=True)
+class _OfFloats:
+    """A function of the float and complex arrays among its arguments, whose float and complex results count.
+
+    run: (*arrays) -> results. point, value: where its derivatives are looked at, and the results there.
+    places: of the arrays among all arguments.
+    """
+
+    run: Callable[..., tuple[jax.Array, ...]]
+    point: tuple[jax.Array, ...]
+    value: tuple[jax.Array, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, f: Callable[..., Sequence[Any]], point: Sequence[Any]) -> _OfFloats:
+        places = tuple(i for i, x in enumerate(point) if jaxprs.is_inexact(x))
+        of_some = jaxprs.at_places(f, places, point)
+
+        @jax.jit
+        def run(*active: Any) -> tuple[jax.Array, ...]:
+            return tuple(y for y in of_some(*active) if jaxprs.is_inexact(y))
+
+        active = tuple(jnp.asarray(point[i]) for i in places)
+        return cls(run, active, run(*active) if active else (), places)
+
+    def moved(self, place: int, step: np.ndarray) -> list[np.ndarray]:
+        """The results where one array is another by this step, which is rounded once."""
+        at = list(self.point)
+        at[place] = jnp.asarray((_widened(at[place]) + step).astype(at[place].dtype))
+        return [_widened(y) for y in self.run(*at)]
+
+    def jvp(self, place: int, tangent: np.ndarray) -> Arrays:
+        """The results' tangents by that of one array alone."""
+        dots = [jnp.zeros_like(x) for x in self.point]
+        dots[place] = jnp.asarray(tangent, self.point[place].dtype)
+        return [_widened(t) for t in jax.jvp(self.run, self.point, tuple(dots))[1]]
+
+    def vjps(self, cotangents: Arrays) -> list[Arrays]:
+        """For each result the arrays' cotangents by that of this result alone."""
+        pulled = jax.vjp(self.run, *self.point)[1]
+        zeros = [jnp.zeros_like(y) for y in self.value]
+        return [
+            [_widened(x) for x in pulled((*zeros[:k], jnp.asarray(u, self.value[k].dtype), *zeros[k + 1 :]))]
+            for k, u in enumerate(cotangents)
+        ]
+
+    @property
+    def epsilon(self) -> float:
+        return max(float(jnp.finfo(x.dtype).eps) for x in (*self.point, *self.value))
+
+
+def _wrong(f: _OfFloats, names: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
+    """What is wrong, in words."""
+    tangents, cotangents = [_normal(rng, x) for x in f.point], [_normal(rng, y) for y in f.value]
+    pulled, pushed = _either(
+        lambda: f.vjps(cotangents), lambda: [f.jvp(place, v) for place, v in enumerate(tangents)]
+    )
+    allowed = allowed_error(f.epsilon)
+    for place, tangent in enumerate(tangents):
+        for k, u in enumerate(cotangents):
+            terms = {}
+            if pulled is not None:
+                terms["VJP"] = pulled[k][place] * tangent
+            if pushed is not None:
+                terms["JVP"] = u * pushed[place][k]
+            size = max(map(_norm, terms.values()))
+            found = _slope(f, place, k, tangent, u, size)
+            for mode, products in terms.items():
+                derivative = float(np.sum(products.real))
+                if found.judge(derivative, size, allowed) == "wrong":
+                    yield (
+                        f"the {mode} of result {k} by {names[f.places[place]]} along a random direction is "
+                        f"{derivative:.9g}, and difference quotients tend to {found.slope:.9g}"
+                    )
+
+
+def _either(*modes: Callable[[], list[Arrays]]) -> list[list[Arrays] | None]:
+    """What each mode gives, or None, since rules may be for one mode alone; the error where none is there."""
+    results: list[list[Arrays] | None] = []
+    for mode in modes:
+        try:
+            results.append(mode())
+        except (TypeError, EngineUnavailable) as e:  # JAX's for what has no such mode; NotDifferentiable
+            failure = e
+            results.append(None)
+    if not any(results):
+        raise failure
+    return results
+
+
+def _slope(f: _OfFloats, place: int, k: int, tangent: np.ndarray, u: np.ndarray, size: float) -> Slope:
+    """Of the pairing of u with result k, as one array moves along the tangent."""
+    scale = _scale(_widened(f.point[place]))
+    value = _widened(f.value[k])
+
+    @functools.cache
+    def along(h: float) -> float:
+        return float(np.sum((u * (f.moved(place, h * tangent)[k] - value)).real))
+
+    return slope(along, scale, f.epsilon * (_norm(u * value) + scale * size))
+
+
+def _scale(x: np.ndarray) -> float:
+    """The magnitude of an array's elements; 1 where they are zero or not finite."""
+    size = _norm(x) / max(1, x.size) ** 0.5
+    return size if size and np.isfinite(size) else 1.0
+
+
+def _norm(x: np.ndarray) -> float:
+    return float(np.linalg.norm(x.ravel()))
