@@ -156,7 +156,12 @@ def _with_ties(_: np.random.Generator, x: np.ndarray) -> np.ndarray:
 
 ENDLESS = frozenset(names("igamma igammac igamma_grad_a regularized_incomplete_beta zeta polygamma"))
 """Primitives whose loops in XLA, or those of a derivative, do not end at some special numbers."""
-UNLIKE_JAX = frozenset(names("cummax cummin cumlogsumexp reduce_max reduce_min select_and_gather_add"))
+UNLIKE_JAX = frozenset(
+    names(
+        "cummax cummin cumlogsumexp reduce_max reduce_min reduce_window_max reduce_window_min "
+        "select_and_gather_add"
+    )
+)
 """Primitives whose derivatives at equal numbers, infinities or NaN are not JAX's (docs/limits.md)."""
 
 _PLACES = (_as_it_is, _scaled, _with_special_numbers, _with_ties)
