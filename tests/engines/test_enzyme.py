@@ -266,3 +266,15 @@ def test_compare_and_doctor_know_it():
     assert "engine enzyme" in str(pb.doctor())
     report = pb.compare(lambda x: waves(2.0, x).sum(), X, engines=("enzyme", "jax"))
     assert "enzyme" in str(report)
+
+
+def test_the_logarithm_of_a_bounded_number():
+    """What Enzyme.jl on Julia 1.10 has had wrong in Julia code of its users (its issue 2987)."""
+
+    def transformed(x, upper):
+        return jnp.where(jnp.isfinite(upper), jnp.log(x / upper), jnp.log(x))
+
+    f = pb.bridge(transformed, engine="enzyme", verify=True)
+    for upper in (1.0, 3.0, jnp.inf):
+        for derivative in (jax.grad, jax.jacfwd):
+            np.testing.assert_allclose(derivative(f)(0.5, upper), 2.0, rtol=1e-12)

@@ -144,3 +144,37 @@ def test_the_users_enzyme_rule_is_honoured():
     f = function("by_rule")
     assert jax.grad(f)(2.0) == 13.0  # 5 without the rule
     assert jax.jacfwd(f)(2.0) == 13.0
+
+
+# A branch on a constant, and tuples of mixed use: of such code Enzyme.jl on Julia 1.10 has given a reverse
+# mode of 0, without a word (Enzyme.jl issue 2987).
+BOUNDED = """
+struct Bounded
+    upper::Float64
+end
+function transformed(x, upper)
+    isfinite(upper) && return log(x / upper) / one(x), 0.0
+    log(x), 0.0
+end
+(b::Bounded)(x) = [first(transformed(x[1], b.upper))]
+const bounded = Bounded(1.0)
+"""
+
+
+def test_a_silent_error_of_enzyme_is_found_where_it_is_verified():
+    f = pb.julia_function("bounded", source=BOUNDED, verify=True)
+    x = np.array([0.5])
+    try:
+        derivative = jax.jacrev(f)(x)
+    except pb.WrongDerivative as found:
+        assert "difference quotients tend to" in str(found)
+    else:
+        np.testing.assert_allclose(derivative, [[2.0]], rtol=1e-6)
+    traced = pb.julia_function("bounded", source=BOUNDED, engine="transpose", verify=True)
+    np.testing.assert_allclose(jax.jacrev(traced)(x), [[2.0]], rtol=1e-6)
+
+
+def test_a_rule_for_enzyme_that_is_wrong_is_found():
+    with pytest.raises(pb.WrongDerivative, match=r"of result 0 by arguments\[0\]"):
+        function("by_rule", verify=True)(2.0)
+    assert jax.grad(function("waves", verify=True))(X, 0.5).shape == X.shape
