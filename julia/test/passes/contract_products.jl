@@ -45,7 +45,8 @@ end
         # a product less itself
         difference = body("%3: $x = mul %0 %1 %4: $x = sub %3 %3 return %4", x)
         @test contracted_names(difference) == [:mul, :sub]
-        twice = body("%3: $x = div %0 3.0:f64 %4: $x = div %0 3.0:f64 %5: $x = sub %3 %4 return %5", x)
+        twice = body("""%3: $x = div %0 3.0:f64 %4: $x = div %0 3.0:f64
+          %5: $x = sub %3 %4 return %5""", x)
         @test contracted_names(twice) == [:mul, :mul, :sub]
     end
 end
