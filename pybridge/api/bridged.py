@@ -21,6 +21,7 @@ from ..frontend.static_arguments import Fixed, StaticArguments
 from ..frontend.tracing import closed_trace, lowered, program_name
 from ..ir.program import Program
 from ..partition import Guard, Partition, partitioned
+from ..quotients import OF_DISTRIBUTIONS
 from ..runtime import julia
 from ..runtime.reporting import report
 from ..runtime.verification import verify
@@ -58,11 +59,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Traced:
-    """flat: a function of the constants and the leaves of the arguments."""
+    """flat: a function of the constants and the leaves of the arguments.
+
+    verifiable: whether its derivatives are to be those of its values.
+    """
 
     flat: Partition
     constants: list[Any]
     out_tree: Any
+    verifiable: bool
 
     @property
     def is_small_and_whole(self) -> bool:
@@ -147,7 +152,7 @@ class Bridged:
             if missing is not None:
                 raise missing
             traced = self._traced(args, kwargs, fixed, in_a_loop)
-            if self._settings.verify and signature not in self._verified:
+            if traced.verifiable and signature not in self._verified:
                 self._verify(traced, leaves, tree)
                 self._verified.add(signature)
             if not traced.is_small_and_whole:
@@ -174,7 +179,9 @@ class Bridged:
             called_in_a_loop=in_a_loop,
             package_rules=self._keeps_package_rules,
         )
-        return _Traced(flat, list(closed.consts), out_tree)
+        names = (eqn.primitive.name for eqn in jaxprs.all_equations(closed))
+        verifiable = self._settings.verify and OF_DISTRIBUTIONS.isdisjoint(names)
+        return _Traced(flat, list(closed.consts), out_tree, verifiable)
 
     def _verify(self, traced: _Traced, leaves: list[Any], tree: Any) -> None:
         names = [f"constant {i}" for i in range(len(traced.constants))]

@@ -104,11 +104,6 @@ class Evaluation:
 
 def _inside(jaxpr: Any) -> tuple[set[Any], set[str]]:
     """The float and complex dtypes, and the names of the primitives, of a jaxpr and those nested in it."""
-    dtypes, names = set(), set()
-    for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
-        names.add(eqn.primitive.name)
-        dtypes |= {v.aval.dtype for v in eqn.outvars if jaxprs.is_inexact(v.aval)}
-        for body in jaxprs.bodies(eqn):
-            more, others = _inside(body)
-            dtypes, names = dtypes | more, names | others
-    return dtypes, names
+    equations = list(jaxprs.all_equations(jaxpr))
+    dtypes = {v.aval.dtype for eqn in equations for v in eqn.outvars if jaxprs.is_inexact(v.aval)}
+    return dtypes, {eqn.primitive.name for eqn in equations}

@@ -25,15 +25,16 @@ def verify(f: Callable[..., Sequence[Any]], arrays: Sequence[Any], names: Sequen
     Each float or complex array is moved along a random direction by itself, and each result is paired with a
     random cotangent. Kinks, jumps, noise and values that are not finite show no derivative to be wrong.
     Arrays whose values are not known, as under `jit` and `vmap`, are drawn from the normal distribution;
-    integers and bools are ones then. Where shapes have symbols there is nothing to run.
+    integers and bools are ones then. Where shapes have symbols, or random keys and objects are not known,
+    there is nothing to run.
 
     names: of the arrays, in the error. what: the function's, with what it was made with.
     """
-    if not all(jaxprs.is_array(x) and not any(map(is_symbolic, x.shape)) for x in arrays):
+    known = [jaxprs.known_value(x) for x in arrays]
+    if not all(v is not None or _may_be_drawn(x) for x, v in zip(arrays, known, strict=True)):
         return
     with jax.ensure_compile_time_eval():
         rng = np.random.default_rng(0)
-        known = [jaxprs.known_value(x) for x in arrays]
         point = [_drawn(rng, x) if v is None else v for x, v in zip(arrays, known, strict=True)]
         of_floats = _OfFloats.of(f, point)
         if not of_floats.point or not of_floats.value:
@@ -44,6 +45,10 @@ def verify(f: Callable[..., Sequence[Any]], arrays: Sequence[Any], names: Sequen
                 f"{what}: {found}, at {where}. pybridge.check and pybridge.compare show more; another engine "
                 "may have it right"
             )
+
+
+def _may_be_drawn(x: Any) -> bool:
+    return jaxprs.is_array(x) and not any(map(is_symbolic, x.shape))
 
 
 def _drawn(rng: np.random.Generator, like: Any) -> jax.Array:

@@ -87,6 +87,19 @@ def test_each_array_is_verified_by_itself():
         f(X, {"b": X})
 
 
+def test_functions_of_random_keys_are_verified():
+    f = pb.bridge(lambda key, x: wave(x) + jax.random.normal(key, x.shape), verify=True)
+    with pytest.raises(pb.WrongDerivative, match=r"by args\[1\]"):
+        f(jax.random.key(1), X)
+    assert jax.jit(f)(jax.random.key(1), X).shape == X.shape  # which key is not known: docs/bridged.md
+
+
+def test_derivatives_of_distributions_are_not_those_of_the_numbers_drawn():
+    for key in (jax.random.key(3), jax.random.PRNGKey(3)):
+        sample = pb.bridge(lambda a, key=key: jax.random.gamma(key, a), verify=True)
+        assert jnp.isfinite(jax.grad(lambda a, f=sample: f(a).sum())(jnp.array([0.5, 3.0]))).all()
+
+
 def test_rules_for_one_mode_alone():
     @jax.custom_vjp
     def right(x):

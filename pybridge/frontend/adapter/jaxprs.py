@@ -7,7 +7,7 @@ values); from 0.11 on one class is both. What is here treats them alike.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -202,6 +202,14 @@ def has_high_types(eqn: Any) -> bool:
 def bodies(eqn: Any) -> list[Any]:
     """The jaxprs in the parameters of an equation."""
     return list(jaxprs_in_params(eqn.params))
+
+
+def all_equations(jaxpr: Any) -> Iterator[Any]:
+    """Those of a jaxpr, open or closed, and of all that are nested in it."""
+    for eqn in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        yield eqn
+        for body in bodies(eqn):
+            yield from all_equations(body)
 
 
 def with_bodies(eqn: Any, rebuilt: Callable[[Any, Sequence[Any]], ClosedJaxpr]) -> Any:
