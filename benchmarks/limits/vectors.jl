@@ -31,12 +31,10 @@ end
 @inline Base.muladd(a::Vec, b, c) = a * b + c
 
 @generated function Base.sqrt(a::Vec{N}) where {N}
-    declaration = "declare <$N x double> @llvm.sqrt.v$(N)f64(<$N x double>)"
-    code = "%r = call <$N x double> @llvm.sqrt.v$(N)f64(<$N x double> %0)\nret <$N x double> %r"
     lanes = NTuple{N,VecElement{Float64}}
     quote
         $(Expr(:meta, :inline))
-        Vec{N}(Base.llvmcall(($declaration, $code), $lanes, Tuple{$lanes}, a.lanes))
+        Vec{N}(ccall($("llvm.sqrt.v$(N)f64"), llvmcall, $lanes, ($lanes,), a.lanes))
     end
 end
 
