@@ -42,7 +42,7 @@ class Settings:
     static: StaticArguments
     while_bound: int | None
     package_rules: bool
-    verify: bool = False
+    verify: bool
 
     def __str__(self) -> str:
         shown: dict[str, object] = {"engine": self.engine, "execute": self.options.execute}

@@ -17,6 +17,7 @@ from ..frontend.dimensions import is_symbolic
 from ..quotients import Slope, allowed_error, slope
 
 Arrays = Sequence[np.ndarray]
+Change = Callable[[float], list[np.ndarray]]
 
 
 def verify(f: Callable[..., Sequence[Any]], arrays: Sequence[Any], names: Sequence[str], what: str) -> None:
@@ -40,7 +41,8 @@ def verify(f: Callable[..., Sequence[Any]], arrays: Sequence[Any], names: Sequen
         if not of_floats.point or not of_floats.value:
             return
         where = "random arrays" if any(v is None for v in known) else "the arguments of this call"
-        for found in _wrong(of_floats, names, rng):
+        found = next(_wrong(of_floats, names, rng), None)
+        if found is not None:
             raise WrongDerivative(
                 f"{what}: {found}, at {where}. pybridge.check and pybridge.compare show more; another engine "
                 "may have it right"
@@ -128,6 +130,7 @@ def _wrong(f: _OfFloats, names: Sequence[str], rng: np.random.Generator) -> Iter
     )
     allowed = allowed_error(f.epsilon)
     for place, tangent in enumerate(tangents):
+        change = _change(f, place, tangent)
         for k, u in enumerate(cotangents):
             terms = {}
             if pulled is not None:
@@ -135,7 +138,7 @@ def _wrong(f: _OfFloats, names: Sequence[str], rng: np.random.Generator) -> Iter
             if pushed is not None:
                 terms["JVP"] = u * pushed[place][k]
             size = max(map(_norm, terms.values()))
-            found = _slope(f, place, k, tangent, u, size)
+            found = _slope(f, place, k, change, u, size)
             for mode, products in terms.items():
                 derivative = float(np.sum(products.real))
                 if found.judge(derivative, size, allowed) == "wrong":
@@ -159,16 +162,25 @@ def _either(*modes: Callable[[], list[Arrays]]) -> list[list[Arrays] | None]:
     return results
 
 
-def _slope(f: _OfFloats, place: int, k: int, tangent: np.ndarray, u: np.ndarray, size: float) -> Slope:
-    """Of the pairing of u with result k, as one array moves along the tangent."""
+def _slope(f: _OfFloats, place: int, k: int, change: Change, u: np.ndarray, size: float) -> Slope:
+    """Of the pairing of u with result k, as one array moves."""
+
+    def along(h: float) -> float:
+        return float(np.sum((u * change(h)[k]).real))
+
     scale = _scale(_widened(f.point[place]))
-    value = _widened(f.value[k])
+    return slope(along, scale, f.epsilon * (_norm(u * _widened(f.value[k])) + scale * size))
+
+
+def _change(f: _OfFloats, place: int, tangent: np.ndarray) -> Change:
+    """What all results change by where one array is moved along the tangent; computed once for each step."""
+    value = [_widened(y) for y in f.value]
 
     @functools.cache
-    def along(h: float) -> float:
-        return float(np.sum((u * (f.moved(place, h * tangent)[k] - value)).real))
+    def change(h: float) -> list[np.ndarray]:
+        return [y - start for y, start in zip(f.moved(place, h * tangent), value, strict=True)]
 
-    return slope(along, scale, f.epsilon * (_norm(u * value) + scale * size))
+    return change
 
 
 def _scale(x: np.ndarray) -> float:
