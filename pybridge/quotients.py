@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
+import jax.numpy as jnp
 import numpy as np
 
 Verdict = Literal["right", "wrong", "unclear"]
+Mode = Literal["JVP", "VJP"]
 
 _STEPS = tuple(2.0**-k for k in range(3, 28, 2))
 _TINY = tuple(2.0**-30 * k for k in (-4, -3, -2, -1, 1, 2, 3, 4))
@@ -102,6 +104,96 @@ def slope(along: Callable[[float], float], scale: float, rounding: float) -> Slo
     kink = _stays_apart(np.abs(forward - backward), blurred)
     largest = float(np.abs([forward, backward]).max())
     return Slope(float(central[best]), float(doubts[best - 1]), kink, resolved, largest)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Of one mode's derivative of one result by one array, both along a direction."""
+
+    mode: Mode
+    derivative: float
+    slope: Slope
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One array of a function's arguments, moved along a tangent.
+
+    scale: the magnitude of its elements. change: the results' differences after a step, an array each.
+    epsilon: the unit roundoff of results. rtol: what a derivative may be off.
+    """
+
+    tangent: np.ndarray
+    scale: float
+    change: Callable[[float], list[np.ndarray]]
+    epsilon: float
+    rtol: float
+
+    def judge(
+        self,
+        k: int,
+        value: np.ndarray,
+        cotangent: np.ndarray,
+        pushed: np.ndarray | None,
+        pulled: np.ndarray | None,
+    ) -> list[Judgement]:
+        """The derivatives of result k paired with a cotangent, which is 0 where the result is not finite.
+
+        value: the result. pushed: the result's tangent by forward mode.
+        pulled: the array's cotangent by reverse mode.
+        """
+        finite = np.isfinite(value)
+        u = cotangent[finite]
+        terms: dict[Mode, np.ndarray] = {}
+        if pushed is not None:
+            terms["JVP"] = u * pushed[finite]
+        if pulled is not None:
+            terms["VJP"] = pulled * self.tangent
+        size = max(map(finite_norm, terms.values()))
+        rounding = self.epsilon * (finite_norm(u * value[finite]) + self.scale * size)
+        found = slope(lambda h: float(np.sum((u * self.change(h)[k][finite]).real)), self.scale, rounding)
+        judgements = []
+        for mode, products in terms.items():
+            with np.errstate(invalid="ignore"):  # infinite terms of both signs
+                derivative = float(np.sum(products.real))
+            verdict = found.judge(derivative, size, self.rtol)
+            if not finite.all() and not (finite.any() and np.isfinite(derivative)):  # as the result is NaN
+                verdict = "unclear"
+            judgements.append(Judgement(mode, derivative, found, verdict))
+        return judgements
+
+
+def finite_cotangent(cotangent: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The cotangent of a result with 0 where the result is not finite."""
+    return np.where(np.isfinite(value), cotangent, 0).astype(cotangent.dtype)
+
+
+def finite_norm(x: np.ndarray) -> float:
+    """Of the elements that are finite."""
+    return float(np.linalg.norm(np.where(np.isfinite(x), x, 0).ravel()))
+
+
+def magnitude(x: np.ndarray) -> float:
+    """Of an array's elements, the root of their mean square; 1 where it is zero or not finite."""
+    with np.errstate(over="ignore"):
+        size = float(np.linalg.norm(x.ravel())) / max(1, x.size) ** 0.5
+    return size if size and math.isfinite(size) else 1.0
+
+
+def widened(array: Any) -> np.ndarray:
+    """The same numbers as float64 or complex128; integers and bools as they are."""
+    array = np.asarray(array)
+    if not jnp.issubdtype(array.dtype, jnp.inexact):
+        return array
+    return array.astype(np.complex128 if jnp.issubdtype(array.dtype, jnp.complexfloating) else np.float64)
+
+
+def normal(rng: np.random.Generator, like: Any) -> np.ndarray:
+    """Random numbers of an array's shape, in double precision, complex where it is."""
+    x = rng.standard_normal(like.shape)
+    is_complex = jnp.issubdtype(like.dtype, jnp.complexfloating)
+    return x + 1j * rng.standard_normal(like.shape) if is_complex else x
 
 
 def _roughness(along: Callable[[float], float], start: float, scale: float) -> float:

@@ -22,6 +22,8 @@ const INTERNALS = [
     "modules and functions that are made while the program runs" =>
         ["Base.Experimental.@optlevel", "Base.PkgId", "Base.include", "Base.loaded_modules",
             "Base.require", "Base.root_module", "Core.eval", "jl_generating_output"],
+    "what an image of the package keeps" =>
+        ["jl_tag_newly_inferred_disable", "jl_tag_newly_inferred_enable"],
     "options and the processor" => ["Base.JLOptions", "jl_cpu_pause", "jl_get_cpu_name"],
     "BLAS" => ["LinearAlgebra.BLAS.libblas", "LinearAlgebra.BLAS.libblastrampoline",
         "LinearAlgebra.BlasFloat", "LinearAlgebra.BlasInt"],
@@ -51,7 +53,9 @@ const SINCE = Dict(
     "Base.CodegenParams" => v"1.11-",
     "Base.get_extension" => v"1.9-",
     "InteractiveUtils._dump_function_llvm" => v"1.11-",
-    "LinearAlgebra.BLAS.libblastrampoline" => v"1.7-")
+    "LinearAlgebra.BLAS.libblastrampoline" => v"1.7-",
+    "jl_tag_newly_inferred_disable" => v"1.12-",
+    "jl_tag_newly_inferred_enable" => v"1.12-")
 
 "Public or exported from 1.11 on, and the same before."
 const PUBLIC_LATER = [

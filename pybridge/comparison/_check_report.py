@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from ..quotients import Verdict
+from ..quotients import Mode, Verdict
 from ._shown import Shown
 
 if TYPE_CHECKING:
     from rich.console import Group
-
-Mode = Literal["JVP", "VJP"]
 
 
 @dataclass(frozen=True)

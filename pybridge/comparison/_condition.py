@@ -16,9 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
+from ..quotients import widened
 from . import _numbers
 from ._evaluation import moved
-from ._problem import Arrays, Problem, widened
+from ._problem import Arrays, Problem
 from ._reference import Exact
 
 _DRAWS = 3

@@ -10,12 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import NotDifferentiable
-from ..quotients import OF_DISTRIBUTIONS, allowed_error, slope
-from . import _numbers
-from ._check_report import Check, Finding, Mode
+from ..quotients import (
+    OF_DISTRIBUTIONS,
+    Direction,
+    Mode,
+    allowed_error,
+    finite_cotangent,
+    magnitude,
+    widened,
+)
+from ._check_report import Check, Finding
 from ._evaluation import Evaluation, moved
 from ._measure import first_line
-from ._problem import Arrays, Problem, widened
+from ._problem import Arrays, Problem
 
 _NEARBY = (2.0**-6, -(2.0**-6))
 """Points near one at which the function has no derivative: elements are larger or smaller by up to this."""
@@ -100,51 +107,33 @@ def _moved(point: Arrays, place: int, size: float, rng: np.random.Generator) -> 
     x = widened(point[place])
     factors = size * rng.uniform(0.5, 1, x.shape)
     steps = [
-        np.where(x == 0, factors * _scale(x), factors * x) if i == place else 0 * y
+        np.where(x == 0, factors * magnitude(x), factors * x) if i == place else 0 * y
         for i, y in enumerate(point)
     ]
     return moved(point, 1.0, steps)
 
 
-def _scale(x: np.ndarray) -> float:
-    """The magnitude of an array's elements."""
-    size = _numbers.norm([x]) / max(1, x.size) ** 0.5
-    return float(size) if size and np.isfinite(size) else 1.0
-
-
 def _judged(made: Derivative, task: Problem, point: Arrays, place: int, rtol: float) -> Iterator[Finding]:
     """The derivatives of all results by one leaf, at a point; results are named by their number."""
-    run, scale = made.run, _scale(widened(point[place]))
+    run, epsilon = made.run, made.epsilon
     tangents = [np.zeros_like(v) for v in task.tangents]
     tangents[place] = task.tangents[place]
     value = run.value(point)
-    finite = [np.isfinite(y) for y in value]
 
     @cache
     def change(h: float) -> list[np.ndarray]:
         return [a - b for a, b in zip(run.value(moved(point, h, tangents)), value, strict=True)]
 
+    scale = magnitude(widened(point[place]))
+    direction = Direction(widened(tangents[place]), scale, change, epsilon, rtol)
     pushed = run.jvp(point, tangents) if "JVP" in made.modes else None
-    for k, kept in enumerate(finite):
+    for k, y in enumerate(value):
         cotangents = [np.zeros_like(u) for u in task.cotangents]
-        cotangents[k] = np.where(kept, task.cotangents[k], 0).astype(task.cotangents[k].dtype)
-        u = widened(cotangents[k])[kept]
-        terms: dict[Mode, np.ndarray] = {}
-        if pushed is not None:
-            terms["JVP"] = u * pushed[k][kept]
-        if "VJP" in made.modes:
-            terms["VJP"] = run.vjp(point, cotangents)[place] * widened(tangents[place])
-        size = max(_numbers.finite_norm([t]) for t in terms.values())
-        rounding = made.epsilon * (_numbers.finite_norm([u * value[k][kept]]) + scale * size)
-
-        def along(h: float, k: int = k, u: np.ndarray = u, kept: np.ndarray = kept) -> float:
-            return float(np.sum((u * change(h)[k][kept]).real))
-
-        found = slope(along, scale, rounding)
-        for mode, products in terms.items():
-            with np.errstate(invalid="ignore"):  # infinite terms of both signs
-                derivative = float(np.sum(products.real))
-            verdict = found.judge(derivative, size, rtol)
-            if not kept.all() and not (kept.any() and np.isfinite(derivative)):  # as the result is NaN
-                verdict = "unclear"
-            yield Finding("", str(k), mode, verdict, derivative, found.slope, found.uncertainty)
+        cotangents[k] = finite_cotangent(task.cotangents[k], y)
+        pulled = run.vjp(point, cotangents)[place] if "VJP" in made.modes else None
+        tangent = None if pushed is None else pushed[k]
+        for found in direction.judge(k, y, widened(cotangents[k]), tangent, pulled):
+            slope = found.slope
+            yield Finding(
+                "", str(k), found.mode, found.verdict, found.derivative, slope.slope, slope.uncertainty
+            )

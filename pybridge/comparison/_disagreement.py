@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..ir.program import Equation
-from ._problem import widened
+from ..quotients import widened
 from ._rows import described
 
 if TYPE_CHECKING:

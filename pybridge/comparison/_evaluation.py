@@ -12,8 +12,9 @@ import numpy as np
 
 from ..frontend.adapter import jaxprs
 from ..frontend.tracing import trace
+from ..quotients import widened
 from ._nestings import NESTINGS, Nesting, hessian_product
-from ._problem import Arrays, Problem, widened
+from ._problem import Arrays, Problem
 
 
 def moved(point: Sequence[np.ndarray], h: float, tangents: Sequence[np.ndarray]) -> Arrays:

@@ -23,6 +23,7 @@ from ..frontend.emission import to_jax
 from ..frontend.tracing import trace
 from ..ir.program import Program
 from ..ir.types import Atom
+from ..quotients import widened
 from . import _cuts, _numbers
 from ._case import problem_of
 from ._derivative_check import best_derivative
@@ -30,7 +31,7 @@ from ._disagreement import Disagreement, Mode, equation_text
 from ._engines import candidate
 from ._evaluation import Evaluation
 from ._measure import first_line, thunk
-from ._problem import Arrays, Problem, widened
+from ._problem import Arrays, Problem
 from ._rows import NO_ERROR, Error, Row, described, is_off
 from ._witness import Witness
 from ._wrong_rules import blamed

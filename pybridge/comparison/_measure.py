@@ -10,9 +10,10 @@ from typing import Any, Literal
 import jax
 
 from ..errors import ArgumentError
+from ..quotients import widened
 from ._memory import Jitted, memory
 from ._nestings import NESTINGS, Nesting, hessian_product
-from ._problem import Arrays, Problem, widened
+from ._problem import Arrays, Problem
 from ._rows import Memory
 
 Stage = Literal["vjp", "value", "jvp"] | Nesting

@@ -18,6 +18,7 @@ from ..api.bridged import Bridged
 from ..errors import ArgumentError, NotDifferentiable, PyBridgeError
 from ..frontend.names import function_name
 from ..frontend.tracing import trace
+from ..quotients import normal
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -114,9 +115,10 @@ def problem(f: Callable, args: tuple, seed: int) -> Problem:
             f"{name} has no derivatives to compare: none of its results is a float or complex"
         )
     rng = np.random.default_rng(seed)
-    tangents = tuple(_normal(rng, jnp.asarray(leaves[i])) for i in active)
-    cotangents = tuple(_normal(rng, y) for y in results)
-    others = tuple(_normal(rng, jnp.asarray(leaves[i])) for i in active)
+    inputs = [jnp.asarray(leaves[i]) for i in active]
+    tangents, cotangents, others = (
+        tuple(normal(rng, x).astype(x.dtype) for x in arrays) for arrays in (inputs, results, inputs)
+    )
     return Problem(name, f, args, tree, leaves, active, tangents, cotangents, others)
 
 
@@ -143,14 +145,6 @@ def is_inexact(x: Any) -> bool:
     return isinstance(x, float | complex) if dtype is None else jnp.issubdtype(dtype, jnp.inexact)
 
 
-def widened(array: Any) -> np.ndarray:
-    """The same numbers as float64 or complex128; integers and bools as they are."""
-    array = np.asarray(array)
-    if not is_inexact(array):
-        return array
-    return array.astype(np.complex128 if jnp.issubdtype(array.dtype, jnp.complexfloating) else np.float64)
-
-
 def _parameter(f: Callable, i: int) -> str:
     """The name of the parameter that takes the positional argument i."""
     try:
@@ -172,10 +166,3 @@ def _leaf(x: Any) -> Any:
         raise ArgumentError(
             f"an argument holds {type(x).__name__}, which is no array; close over it with functools.partial"
         ) from None
-
-
-def _normal(rng: np.random.Generator, like: Any) -> np.ndarray:
-    values = rng.standard_normal(like.shape)
-    if jnp.issubdtype(like.dtype, jnp.complexfloating):
-        values = values + 1j * rng.standard_normal(like.shape)
-    return np.asarray(values).astype(like.dtype)

@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 
 from ..engines import ENGINES
-from ..quotients import Verdict, allowed_error, slope
+from ..quotients import Verdict, allowed_error, slope, widened
 from . import _numbers
 from ._condition import sensitivities
 from ._evaluation import moved
 from ._measure import Measured, first_line, is_absent
 from ._nestings import NESTINGS, Nesting
-from ._problem import Arrays, Problem, widened
+from ._problem import Arrays, Problem
 from ._reference import Exact
 from ._rows import Error, Row, Second, SecondReference, Taylor
 from ._taylor import Curvature, curvature_orders, steps

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engines import ENGINES
 from ..frontend.tracing import trace
-from ..quotients import Verdict, allowed_error, slope, worst
+from ..quotients import Verdict, allowed_error, slope, widened, worst
 from . import _numbers
 from ._condition import Condition
 from ._counting import jax_equations
@@ -18,7 +18,7 @@ from ._engines import BASELINE, CAN_END_THE_PROCESS, candidate
 from ._isolated import measure_elsewhere, stages
 from ._measure import Candidate, Measured, first_line, is_absent, measure
 from ._nestings import NESTINGS
-from ._problem import Problem, widened
+from ._problem import Problem
 from ._reference import Exact, by_operation
 from ._rows import Error, Reference, Row, Taylor, Times, judged, tolerance
 from ._second_order import SecondOrder

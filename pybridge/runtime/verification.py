@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import EngineUnavailable, WrongDerivative
 from ..frontend.adapter import jaxprs
 from ..frontend.dimensions import is_symbolic
-from ..quotients import Slope, allowed_error, slope
+from ..quotients import Direction, allowed_error, finite_cotangent, magnitude, normal, widened
 
 Arrays = Sequence[np.ndarray]
 Change = Callable[[float], list[np.ndarray]]
@@ -56,19 +56,7 @@ def _may_be_drawn(x: Any) -> bool:
 def _drawn(rng: np.random.Generator, like: Any) -> jax.Array:
     if not jaxprs.is_inexact(like):
         return jnp.ones(like.shape, like.dtype)
-    return jnp.asarray(_normal(rng, like), like.dtype)
-
-
-def _normal(rng: np.random.Generator, like: Any) -> np.ndarray:
-    """Random numbers of an array's shape, in double precision."""
-    x = rng.standard_normal(like.shape)
-    is_complex = jnp.issubdtype(like.dtype, jnp.complexfloating)
-    return x + 1j * rng.standard_normal(like.shape) if is_complex else x
-
-
-def _widened(x: Any) -> np.ndarray:
-    is_complex = jnp.issubdtype(x.dtype, jnp.complexfloating)
-    return np.asarray(x).astype(np.complex128 if is_complex else np.float64)
+    return jnp.asarray(normal(rng, like), like.dtype)
 
 
 @dataclass(frozen=True)
@@ -99,21 +87,21 @@ class _OfFloats:
     def moved(self, place: int, step: np.ndarray) -> list[np.ndarray]:
         """The results where one array is another by this step, which is rounded once."""
         at = list(self.point)
-        at[place] = jnp.asarray((_widened(at[place]) + step).astype(at[place].dtype))
-        return [_widened(y) for y in self.run(*at)]
+        at[place] = jnp.asarray((widened(at[place]) + step).astype(at[place].dtype))
+        return [widened(y) for y in self.run(*at)]
 
     def jvp(self, place: int, tangent: np.ndarray) -> Arrays:
         """The results' tangents by that of one array alone."""
         dots = [jnp.zeros_like(x) for x in self.point]
         dots[place] = jnp.asarray(tangent, self.point[place].dtype)
-        return [_widened(t) for t in jax.jvp(self.run, self.point, tuple(dots))[1]]
+        return [widened(t) for t in jax.jvp(self.run, self.point, tuple(dots))[1]]
 
     def vjps(self, cotangents: Arrays) -> list[Arrays]:
         """For each result the arrays' cotangents by that of this result alone."""
         pulled = jax.vjp(self.run, *self.point)[1]
         zeros = [jnp.zeros_like(y) for y in self.value]
         return [
-            [_widened(x) for x in pulled((*zeros[:k], jnp.asarray(u, self.value[k].dtype), *zeros[k + 1 :]))]
+            [widened(x) for x in pulled((*zeros[:k], jnp.asarray(u, self.value[k].dtype), *zeros[k + 1 :]))]
             for k, u in enumerate(cotangents)
         ]
 
@@ -124,27 +112,25 @@ class _OfFloats:
 
 def _wrong(f: _OfFloats, names: Sequence[str], rng: np.random.Generator) -> Iterator[str]:
     """What is wrong, in words."""
-    tangents, cotangents = [_normal(rng, x) for x in f.point], [_normal(rng, y) for y in f.value]
+    tangents, values = [normal(rng, x) for x in f.point], [widened(y) for y in f.value]
+    cotangents = [finite_cotangent(normal(rng, y), y) for y in values]
     pulled, pushed = _either(
         lambda: f.vjps(cotangents), lambda: [f.jvp(place, v) for place, v in enumerate(tangents)]
     )
     allowed = allowed_error(f.epsilon)
     for place, tangent in enumerate(tangents):
-        change = _change(f, place, tangent)
-        for k, u in enumerate(cotangents):
-            terms = {}
-            if pulled is not None:
-                terms["VJP"] = pulled[k][place] * tangent
-            if pushed is not None:
-                terms["JVP"] = u * pushed[place][k]
-            size = max(map(_norm, terms.values()))
-            found = _slope(f, place, k, change, u, size)
-            for mode, products in terms.items():
-                derivative = float(np.sum(products.real))
-                if found.judge(derivative, size, allowed) == "wrong":
+        scale = magnitude(widened(f.point[place]))
+        direction = Direction(tangent, scale, _change(f, place, tangent), f.epsilon, allowed)
+        for k, (value, u) in enumerate(zip(values, cotangents, strict=True)):
+            tangent_of_result = None if pushed is None else pushed[place][k]
+            cotangent_of_array = None if pulled is None else pulled[k][place]
+            judgements = direction.judge(k, value, u, tangent_of_result, cotangent_of_array)
+            for found in reversed(judgements):  # a gradient is what most people use
+                if found.verdict == "wrong":
                     yield (
-                        f"the {mode} of result {k} by {names[f.places[place]]} along a random direction is "
-                        f"{derivative:.9g}, and difference quotients tend to {found.slope:.9g}"
+                        f"the {found.mode} of result {k} by {names[f.places[place]]} along a random "
+                        f"direction is {found.derivative:.9g}, and difference quotients tend to "
+                        f"{found.slope.slope:.9g}"
                     )
 
 
@@ -162,32 +148,12 @@ def _either(*modes: Callable[[], list[Arrays]]) -> list[list[Arrays] | None]:
     return results
 
 
-def _slope(f: _OfFloats, place: int, k: int, change: Change, u: np.ndarray, size: float) -> Slope:
-    """Of the pairing of u with result k, as one array moves."""
-
-    def along(h: float) -> float:
-        return float(np.sum((u * change(h)[k]).real))
-
-    scale = _scale(_widened(f.point[place]))
-    return slope(along, scale, f.epsilon * (_norm(u * _widened(f.value[k])) + scale * size))
-
-
 def _change(f: _OfFloats, place: int, tangent: np.ndarray) -> Change:
     """What all results change by where one array is moved along the tangent; computed once for each step."""
-    value = [_widened(y) for y in f.value]
+    value = [widened(y) for y in f.value]
 
     @functools.cache
     def change(h: float) -> list[np.ndarray]:
         return [y - start for y, start in zip(f.moved(place, h * tangent), value, strict=True)]
 
     return change
-
-
-def _scale(x: np.ndarray) -> float:
-    """The magnitude of an array's elements; 1 where they are zero or not finite."""
-    size = _norm(x) / max(1, x.size) ** 0.5
-    return size if size and np.isfinite(size) else 1.0
-
-
-def _norm(x: np.ndarray) -> float:
-    return float(np.linalg.norm(x.ravel()))

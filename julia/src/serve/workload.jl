@@ -11,6 +11,7 @@ function run_workload(files...)
         text, every_input = program_text(p), "m" * join(map(Int, inexact(p.inputs)))
         answer_to_workload("jvp $every_input optimize\n$text")
         answer_to_workload("linearize $every_input optimize compact\n$text")
+        answer_to_workload("with_gradient $every_input\n$text")
         for q in (p, gradient_programs(p)...)
             answer_with_file("object -", program_text(q))
         end
@@ -65,4 +66,15 @@ function answer_to_workload(message)
         error("the workload failed: $reply")
 end
 
-VERSION >= v"1.9" && ccall(:jl_generating_output, Cint, ()) == 1 && run_workload(WORKLOAD)
+"""
+Runs the workload such that an image of the package keeps all that is compiled for it. Without the
+tag, which Julia 1.12 brought, it keeps of Base's functions only those which inference met on the
+way from the package's, and none that was called by dispatch."""
+function precompile_workload()
+    tagged = VERSION >= v"1.12-"
+    tagged && ccall(:jl_tag_newly_inferred_enable, Cvoid, ())
+    run_workload(WORKLOAD)
+    tagged && ccall(:jl_tag_newly_inferred_disable, Cvoid, ())
+end
+
+isprecompiling() && precompile_workload()

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...ir.program import Program
+from ...quotients import widened
 from .._evaluation import Evaluation
-from .._problem import Problem, widened
+from .._problem import Problem
 from ._frames import Frame
 from ._nonfinite import equation_text
 from ._report import Charge, Rounding

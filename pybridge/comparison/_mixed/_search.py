@@ -13,9 +13,9 @@ import numpy as np
 from ...errors import ArgumentError, PrecisionUnreachable
 from ...frontend import emission
 from ...ir.program import Program
+from ...quotients import widened
 from .._blame._nonfinite import equation_text
 from .._blame._rounding import probes
-from .._problem import widened
 from ._building import graph_of
 from ._choice import choice
 from ._graph import Graph

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...frontend import emission
 from ...ir.program import Program
-from .._problem import widened
+from ...quotients import widened
 
 _AROUND = 1e-3  # relative, by element: how far arguments around the example's are from them
 

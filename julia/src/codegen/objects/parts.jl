@@ -23,9 +23,13 @@ PartedFile(path, visible, processor, maybeparts) =
 
 """
 Whether a file may have parts. What a linker gets has one: functions that several files have are in
-each."""
-haveparts(::OutsideTable{Loader}) = true
+each. Nor has one that is written while Julia precompiles a package: a task that has waited for a
+thread keeps Julia 1.12 from ending then."""
+haveparts(::OutsideTable{Loader}) = !isprecompiling()
 haveparts(::OutsideTable{Linker}) = false
+
+"Whether Julia writes an image of packages. A system image, of an older Julia, is something else."
+isprecompiling() = VERSION >= v"1.9" && ccall(:jl_generating_output, Cint, ()) == 1
 
 "Adds LLVM's text of a module; the part that is long enough without it is begun to be written."
 function add!(file::PartedFile, text::String)

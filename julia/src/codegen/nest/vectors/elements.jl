@@ -26,7 +26,7 @@ mutable struct VectorCode
     code::Vector{Any}
     cost::Float64
     limit::Float64
-    made::Dict{Tuple{Int,DataType,Instruction},Any}
+    results::Dict{Computed,Any}
     elements::Dict{Tuple{Symbol,Int},Any}
 end
 VectorCode(g::Generator, elements, limit) =
@@ -36,24 +36,25 @@ type_of(c::VectorCode, x::Symbol) = c.generator.types[x]
 type_of(c::VectorCode, x::Number) = typeof(x)
 type_of(c::VectorCode, x::Union{Pack,Lane}) = eltype(c.generator.types[x.vector]).parameters[1]
 
-function new_symbol!(c::VectorCode, T)
+function new_symbol!(c::VectorCode, @nospecialize(T))
     push!(c.symbols, fresh_symbol!(c.generator, T))
     last(c.symbols)
 end
 
 "The result of an instruction, a vector of n lanes or, where n is 1, a number."
-function computed!(c::VectorCode, n, T, i::Instruction; cost = 1.0)
-    get!(c.made, (n, T, i)) do
-        v = new_symbol!(c, vector_type(n, T))
-        push!(c.code, VectorStep(v, i, n, T))
-        c.cost += cost
-        n == 1 ? v : Pack(v, n)
-    end
+function computed!(c::VectorCode, n, @nospecialize(T), @nospecialize(i::Instruction); cost = 1.0)
+    result = Computed(n, T, i)
+    haskey(c.results, result) && return c.results[result]
+    v = new_symbol!(c, vector_type(n, T))
+    push!(c.code, VectorStep(v, i, n, T))
+    c.cost += cost
+    c.results[result] = n == 1 ? v : Pack(v, n)
 end
 
 number!(c::VectorCode, x) = x
 number!(c::VectorCode, x::Lane) =
     computed!(c, 1, type_of(c, x), Extraction(x.width, x.vector, x.lane))
+numbers!(c::VectorCode, values) = Any[number!(c, x) for x in values]
 
 "The value as a vector of n lanes."
 vector!(c::VectorCode, x::Pack, n) = x.vector

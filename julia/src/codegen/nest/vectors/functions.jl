@@ -54,28 +54,31 @@ struct FunctionLoop
 end
 
 "f of what the operands are at each pack."
-function function_values!(c::VectorCode, @nospecialize(f), T, operands)
+function function_values!(c::VectorCode, @nospecialize(f), @nospecialize(T), operands)
     packs = unique(xs for xs in operands if any(x -> x isa Pack, xs))
-    results = IdDict{Any,Any}()
-    if !isempty(packs)
-        widths = [maximum(Int[x.width for x in xs if x isa Pack]) for xs in packs]
-        lanes, starts = LOOP_BYTES ÷ sizeof(T), cumsum(vcat(0, widths))
-        n = cld(sum(widths), lanes) * lanes             # whole vectors: what is beyond is not read
-        arguments = [scratch!(c, T, n) for _ in packs[1]]
-        for (k, p) in enumerate(arguments)
-            put_whole!(c, p,
-                Any[lane_of(xs[k], j) for (xs, w) in zip(packs, widths) for j in 0:w-1], T)
-        end
-        result = scratch!(c, T, n)
-        push!(c.code, FunctionLoop(f, T, n, arguments, result))
-        c.cost += 2length(packs) + n ÷ lanes * FUNCTION_COST
-        y = [computed!(c, width, T, Reading(result, at)) for (at, width) in zip(starts, widths)]
-    end
-    map(operands) do xs
+    y = isempty(packs) ? Any[] : function_loop!(c, f, T, packs)
+    values = Any[]
+    for xs in operands
         k = findfirst(==(xs), packs)
-        k === nothing ?
-        scalar!(c, T, f, (number!(c, x) for x in xs)...; cost = FUNCTION_COST) : y[k]
+        push!(values, k === nothing ?
+            scalar!(c, T, f, numbers!(c, xs); cost = FUNCTION_COST) : y[k])
     end
+    values
+end
+"f of the elements of all packs, in one loop."
+function function_loop!(c::VectorCode, @nospecialize(f), @nospecialize(T), packs)
+    widths = [maximum(Int[x.width for x in xs if x isa Pack]) for xs in packs]
+    lanes, starts = LOOP_BYTES ÷ sizeof(T), cumsum(vcat(0, widths))
+    n = cld(sum(widths), lanes) * lanes             # whole vectors: what is beyond is not read
+    arguments = Symbol[scratch!(c, T, n) for _ in packs[1]]
+    for (k, p) in enumerate(arguments)
+        put_whole!(c, p,
+            Any[lane_of(xs[k], j) for (xs, w) in zip(packs, widths) for j in 0:w-1], T)
+    end
+    result = scratch!(c, T, n)
+    push!(c.code, FunctionLoop(f, T, n, arguments, result))
+    c.cost += 2length(packs) + n ÷ lanes * FUNCTION_COST
+    Any[computed!(c, width, T, Reading(result, at)) for (at, width) in zip(starts, widths)]
 end
 """
 Writes elements to memory in vectors as wide as those by which the loop reads them: a reading of

@@ -56,21 +56,58 @@ struct Writing <: Instruction
 end
 
 "The variables and numbers that an instruction takes."
-operands(i::Instruction) =
-    Any[x for k in 1:fieldcount(typeof(i)) for x in operands(getfield(i, k))]
+function operands(@nospecialize(i::Instruction))
+    xs = Any[]
+    for k in 1:fieldcount(typeof(i))
+        append!(xs, operands(getfield(i, k)))
+    end
+    xs
+end
 operands(x::Union{Symbol,Vector{Any}}) = x isa Symbol ? (x,) : x
 operands(x) = ()
 
 # By identity: a number that is an operand is another than the equal one of another type, which a
-# vector of the one cannot stand for, and 0.0 is not -0.0.
-Base.:(==)(a::I, b::I) where {I<:Instruction} =
-    all(k -> identical(getfield(a, k), getfield(b, k)), 1:fieldcount(I))
-identical(a, b) = a === b
-identical(a::Vector, b::Vector) = length(a) == length(b) && all(map(===, a, b))
-Base.hash(i::Instruction, h::UInt) = foldl((h, k) -> identity_hash(getfield(i, k), h),
-    1:fieldcount(typeof(i)); init = hash(typeof(i), h))
-identity_hash(x, h) = hash(objectid(x), h)
-identity_hash(x::Vector, h) = foldl((h, y) -> identity_hash(y, h), x; init = h)
+# vector of the one cannot stand for, and 0.0 is not -0.0. These and what computes values are not
+# compiled for each type of instruction, function and dtype: that would take longer than they run.
+function Base.:(==)(@nospecialize(a::Instruction), @nospecialize(b::Instruction))
+    typeof(a) === typeof(b) || return false
+    for k in 1:fieldcount(typeof(a))
+        identical(getfield(a, k), getfield(b, k)) || return false
+    end
+    true
+end
+identical(@nospecialize(a), @nospecialize(b)) = a === b
+function identical(@nospecialize(a::Vector), @nospecialize(b::Vector))
+    length(a) == length(b) || return false
+    for k in 1:length(a)
+        a[k] === b[k] || return false
+    end
+    true
+end
+function Base.hash(@nospecialize(i::Instruction), h::UInt)
+    h = hash(typeof(i), h)
+    for k in 1:fieldcount(typeof(i))
+        h = identity_hash(getfield(i, k), h)
+    end
+    h
+end
+identity_hash(@nospecialize(x), h) = hash(objectid(x), h)
+function identity_hash(@nospecialize(x::Vector), h)
+    for y in x
+        h = identity_hash(y, h)
+    end
+    h
+end
+
+"What an instruction gives, `n` numbers of type T: those that are equal are computed once."
+struct Computed
+    n::Int
+    T::DataType
+    instruction::Instruction
+end
+Base.:(==)(a::Computed, b::Computed) =
+    a.n == b.n && a.T === b.T && a.instruction == b.instruction
+Base.hash(r::Computed, h::UInt) = hash(r.n, hash(r.T, hash(r.instruction, h)))
 
 """
 A statement of a kernel's code until `assemble_vectors`: the variable `result` is set to what the

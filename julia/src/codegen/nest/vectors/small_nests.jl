@@ -62,7 +62,8 @@ row as one vector or as several."""
 function ways(domain, part)
     largest, found = VECTOR_BYTES ÷ widest(part), Vector{Vector{Vector{Int}}}[]
     # the last axes first: most memory lies along them
-    for chosen in Iterators.product((n > 1 ? (true, false) : (false,) for n in domain)...)
+    for apart in points(Int[n > 1 ? 2 : 1 for n in reverse(domain)])
+        chosen = [n > 1 && k == 0 for (n, k) in zip(domain, reverse(apart))]
         any(chosen) || prod(domain) <= FEW_POINTS || continue
         lanes = points([c ? n : 1 for (n, c) in zip(domain, chosen)])
         outer = points([c ? 1 : n for (n, c) in zip(domain, chosen)])
@@ -75,9 +76,13 @@ function ways(domain, part)
     found
 end
 "The points of a domain in row-major order."
-points(sizes) = vec(Vector{Int}[
-    reverse(collect(Int, p)) for p in Iterators.product((0:n-1 for n in reverse(sizes))...)
-])
+function points(sizes)
+    found = [Int[]]
+    for n in sizes
+        found = Vector{Int}[[p; k] for p in found for k in 0:n-1]
+    end
+    found
+end
 "Pieces of `largest` points; of what is left, `whole` or in falling powers of two."
 function cut(points, largest, whole)
     pieces, at = typeof(points)[], 1
@@ -138,14 +143,14 @@ function step_values!(c, s::Union{Load,Position}, T, packs, values)
 end
 value_at!(c, s::Load, places, T) = elements_at!(c, s.pointer, places, T)
 value_at!(c, s::Position, places, T) = first(places)
-function step_values!(c, s::Apply, T, packs, values)
-    operands = [Any[get(here, x, x) for x in s.operands] for here in values]
+function step_values!(c, s::Apply, @nospecialize(T), packs, values)
+    operands = Vector{Any}[Any[get(here, x, x) for x in s.operands] for here in values]
     types = DataType[type_of(c, x) for x in operands[1]]
     T === Int || has_instruction(s.f, types, T) || return function_values!(c, s.f, T, operands)
-    map(operands) do xs
-        n = foldl(max, Int[x.width for x in xs if x isa Pack]; init = 0)
-        n == 0 ?
-        scalar!(c, T, s.f, (number!(c, x) for x in xs)...; cost = step_cost(s.f, 1)) :
-        T === Int ? nothing : calculated!(c, n, T, s.f, xs)
-    end
+    Any[step_value!(c, s.f, T, xs) for xs in operands]
+end
+function step_value!(c, @nospecialize(f), @nospecialize(T), operands)
+    n = foldl(max, Int[x.width for x in operands if x isa Pack]; init = 0)
+    n > 0 && return T === Int ? nothing : calculated!(c, n, T, f, operands)
+    scalar!(c, T, f, numbers!(c, operands); cost = step_cost(f, 1))
 end

@@ -8,21 +8,22 @@ function add_pack!(c::VectorCode, terms::PlacedTerms, r::Reduce, x, places)
     if !(x isa Pack) && length(places) > 1
         n = nextpow(2, length(places))
         x = all_equal(places) ?
-            scalar!(c, r.type, *, number!(c, x), r.type(length(places))) :
+            scalar!(c, r.type, *, Any[number!(c, x), r.type(length(places))]) :
             Pack(vector!(c, x, n), n)
     end
     k = findfirst(p -> first(p) == places, terms)
     k === nothing ? push!(terms, places => x) :
     (terms[k] = places => added!(c, r.type, last(terms[k]), x))
 end
-function scalar!(c, T, f, x...; cost = 1.0)
-    operands, types = Any[x...], DataType[type_of(c, y) for y in x]
+"f of numbers of type T."
+function scalar!(c, @nospecialize(T), @nospecialize(f), operands; cost = 1.0)
+    types = DataType[type_of(c, x) for x in operands]
     i = has_instruction(f, types, T) && !isexpanded(f) ? Calculation(f, operands, types) :
         Scalar(f, operands)
     computed!(c, 1, T, i; cost = cost)
 end
 function added!(c, T, a, b)
-    a isa Pack || b isa Pack || return scalar!(c, T, +, number!(c, a), number!(c, b))
+    a isa Pack || b isa Pack || return scalar!(c, T, +, Any[number!(c, a), number!(c, b)])
     n = a isa Pack ? a.width : b.width
     computed!(c, n, T, Addition(vector!(c, a, n), vector!(c, b, n)))
 end
