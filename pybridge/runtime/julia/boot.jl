@@ -81,8 +81,12 @@ function guarded(work)::String
     try
         work()
     catch problem
-        trace = sprint(Base.show_backtrace, catch_backtrace())
-        string("error\n", nameof(typeof(problem)), "\n", sprint(showerror, problem),
-            "\n-----\n", trace)
+        Base.invokelatest(failure, problem, catch_backtrace())
     end
 end
+
+# Called such that it is not compiled where nothing fails: what shows a stack trace takes half a
+# second.
+failure(problem, trace)::String =
+    string("error\n", nameof(typeof(problem)), "\n", sprint(showerror, problem), "\n-----\n",
+        sprint(Base.show_backtrace, trace))
