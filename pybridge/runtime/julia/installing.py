@@ -92,7 +92,11 @@ def start_elsewhere(patience: float = 900.0) -> tuple[str, str]:
     """Start Julia in a process of its own, which may die: where JaxprAD loads from, or what went wrong."""
     # the child has to find the same pybridge, whichever way this process found it
     paths = [str(Path(__file__).resolve().parents[3]), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    environment = {
+        "JULIA_IMAGE_THREADS": str(os.cpu_count() or 1),  # Julia itself takes half of them
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
     try:
         done = subprocess.run(
             [sys.executable, "-c", _START],
