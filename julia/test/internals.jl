@@ -39,7 +39,8 @@ const INTERNALS = [
     "sizes that do not overflow" => ["Base.add_with_overflow", "Base.mul_with_overflow"],
     "errors as Julia shows them" => ["Base.show_backtrace"],
     "object files, and texts of kernels, by LLVM's C interface" => [
-        "LLVMContextCreate", "LLVMContextDispose", "LLVMCreateMemoryBufferWithMemoryRangeCopy",
+        "LLVMContextCreate", "LLVMContextDispose", "LLVMContextSetOpaquePointers",
+        "LLVMCreateMemoryBufferWithMemoryRangeCopy",
         "LLVMCreateTargetMachine", "LLVMDisposeMessage", "LLVMDisposeTargetMachine",
         "LLVMGetDefaultTargetTriple", "LLVMGetFirstFunction", "LLVMGetFirstGlobal",
         "LLVMGetHostCPUFeatures", "LLVMGetLinkage", "LLVMGetNextFunction", "LLVMGetNextGlobal",
@@ -53,6 +54,7 @@ const SINCE = Dict(
     "Base.CodegenParams" => v"1.11-",
     "Base.get_extension" => v"1.9-",
     "InteractiveUtils._dump_function_llvm" => v"1.11-",
+    "LLVMContextSetOpaquePointers" => v"1.11-",
     "LinearAlgebra.BLAS.libblastrampoline" => v"1.7-",
     "jl_tag_newly_inferred_disable" => v"1.12-",
     "jl_tag_newly_inferred_enable" => v"1.12-")
@@ -73,7 +75,10 @@ const FIELDS = [
     Core.SlotNumber => [:id], Core.Compiler.Argument => [:n], Core.Compiler.Const => [:val]]
 
 is_of_c(name) = !occursin('.', name)
-expected(name) = VERSION >= get(SINCE, name, v"1.5")
+"The release from which on a name is gone, which nothing uses then."
+const UNTIL = Dict("LLVMContextSetOpaquePointers" => v"1.12-")
+
+expected(name) = get(SINCE, name, v"1.5") <= VERSION < get(UNTIL, name, typemax(VersionNumber))
 
 "Whether this Julia, or the LLVM that it brings, has a function of C's."
 function has_function(name)

@@ -12,11 +12,21 @@ function parsed_module(llvm, context, text::String)
     failed == 0 ? (made[], "") : (Ptr{Cvoid}(C_NULL), taken_text(llvm, message[]))
 end
 
+"""
+A context of LLVM's that reads Julia's own text. Julia 1.11 has pointers without types in its
+contexts, while its LLVM 16 is told to have them with types in all others."""
+function new_context(llvm)
+    context = ccall(dlsym(llvm, :LLVMContextCreate), Ptr{Cvoid}, ())
+    v"1.11-" <= VERSION < v"1.12-" &&
+        ccall(dlsym(llvm, :LLVMContextSetOpaquePointers), Cvoid, (Ptr{Cvoid}, Cint), context, 1)
+    context
+end
+
 "What LLVM says against a text, or nothing; where there is no libLLVM, nothing either."
 function syntax_error(text::String)
     llvm = loaded_llvm()
     llvm === nothing && return ""
-    context = ccall(dlsym(llvm, :LLVMContextCreate), Ptr{Cvoid}, ())
+    context = new_context(llvm)
     try
         return last(parsed_module(llvm, context, text))
     finally

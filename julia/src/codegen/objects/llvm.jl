@@ -98,7 +98,7 @@ end
 function ObjectModule(path::String, texts, exported, processor::Processor; ispart = false)
     llvm = libllvm()
     machine = target_machine(llvm, processor)
-    context = ccall(dlsym(llvm, :LLVMContextCreate), Ptr{Cvoid}, ())
+    context = new_context(llvm)
     try
         whole = linked_module(llvm, context, texts, exported; ispart = ispart)
         return ObjectModule(llvm, path, context, machine, whole)
