@@ -150,8 +150,8 @@ class Direction:
             terms["JVP"] = u * pushed[finite]
         if pulled is not None:
             terms["VJP"] = pulled * self.tangent
-        size = max(map(finite_norm, terms.values()))
-        rounding = self.epsilon * (finite_norm(u * value[finite]) + self.scale * size)
+        size = max(finite_norm([t]) for t in terms.values())
+        rounding = self.epsilon * (finite_norm([u * value[finite]]) + self.scale * size)
         found = slope(lambda h: float(np.sum((u * self.change(h)[k][finite]).real)), self.scale, rounding)
         judgements = []
         for mode, products in terms.items():
@@ -169,9 +169,11 @@ def finite_cotangent(cotangent: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(value), cotangent, 0).astype(cotangent.dtype)
 
 
-def finite_norm(x: np.ndarray) -> float:
-    """Of the elements that are finite."""
-    return float(np.linalg.norm(np.where(np.isfinite(x), x, 0).ravel()))
+def finite_norm(arrays: Iterable[np.ndarray]) -> float:
+    """Of the elements that are finite, of all arrays together."""
+    finite = (np.where(np.isfinite(a), a, 0) for a in arrays)
+    with np.errstate(over="ignore"):
+        return math.sqrt(sum(float(np.sum(np.abs(a) ** 2)) for a in finite))
 
 
 def magnitude(x: np.ndarray) -> float:

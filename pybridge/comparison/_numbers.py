@@ -63,11 +63,6 @@ def norm(arrays: Wide) -> float:
     return math.sqrt(sum(float(np.sum(np.abs(a) ** 2)) for a in arrays))
 
 
-def finite_norm(arrays: Wide) -> float:
-    """Of the elements that are finite."""
-    return norm([np.where(np.isfinite(a), a, 0) for a in arrays])
-
-
 def adjoint_error(u: Wide, jv: Wide, jtu: Wide, v: Wide) -> float | None:
     """|<u, Jv> - <J'u, v>| relative to the larger, or to their terms' size where these cancel.
 

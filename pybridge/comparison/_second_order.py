@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from ..engines import ENGINES
-from ..quotients import Verdict, allowed_error, slope, widened
+from ..quotients import Verdict, allowed_error, finite_norm, slope, widened
 from . import _numbers
 from ._condition import sensitivities
 from ._evaluation import moved
@@ -142,7 +142,7 @@ class SecondOrder:
     def _curvature(self, hv: Arrays, unit: float, noise: float) -> Curvature:
         """unit: of the roundoff of each term. noise: added to it."""
         terms = _along(self.task.tangents, hv)
-        return Curvature(_total(terms), unit * _numbers.finite_norm(terms) + noise)
+        return Curvature(_total(terms), unit * finite_norm(terms) + noise)
 
     def _noise(self) -> float:
         """How far rounding may move <v, Hv> at the engines' precision, by what it does to JAX's."""
@@ -151,7 +151,7 @@ class SecondOrder:
             return 0.0
         with np.errstate(invalid="ignore"):
             differences = [a - b for a, b in zip(own, self._hv, strict=True)]
-        return _numbers.finite_norm(_along(self.task.tangents, differences))
+        return finite_norm(_along(self.task.tangents, differences))
 
     def _gradient(self, h: float) -> Arrays:
         run = self.exact.run
@@ -179,7 +179,7 @@ class SecondOrder:
             return _total(_along(tangents, change))
 
         terms = _along(tangents, hv)
-        size = _numbers.finite_norm(terms)
+        size = finite_norm(terms)
         values = _numbers.norm(_along(tangents, gradient))
         found = slope(along, self.scale, exact.epsilon * (values + self.scale * size))
         unit = exact.epsilon if exact.precision != "float64" else _UNIT

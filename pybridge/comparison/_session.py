@@ -10,7 +10,7 @@ import numpy as np
 
 from ..engines import ENGINES
 from ..frontend.tracing import trace
-from ..quotients import Verdict, allowed_error, slope, widened, worst
+from ..quotients import Verdict, allowed_error, finite_norm, slope, widened, worst
 from . import _numbers
 from ._condition import Condition
 from ._counting import jax_equations
@@ -200,7 +200,7 @@ class Session:
             moved = zip(u, exact.along(h), exact.value, kept, strict=True)
             return sum(float(np.sum((a[m] * (y[m] - y0[m])).real)) for a, y, y0, m in moved)
 
-        size = max((_numbers.finite_norm(t) for t in terms), default=0.0)
+        size = max((finite_norm(t) for t in terms), default=0.0)
         values = _numbers.norm([a[m] * y[m] for a, y, m in zip(u, exact.value, kept, strict=True)])
         scale = _scale(task)
         found = slope(along, scale, exact.epsilon * (values + scale * size))
@@ -239,11 +239,11 @@ class Session:
 
 def _noise(found: Sequence, jax_found: Sequence | None, expected: Sequence | None, unit: float) -> float:
     """How far rounding may move a derivative, as a norm."""
-    noise = unit * _numbers.finite_norm(found)
+    noise = unit * finite_norm(found)
     if jax_found is not None and expected is not None:
         with np.errstate(invalid="ignore"):
             differences = [a - b for a, b in zip(jax_found, expected, strict=True)]
-        noise += _numbers.finite_norm(differences)
+        noise += finite_norm(differences)
     return noise
 
 

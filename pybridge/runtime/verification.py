@@ -120,7 +120,7 @@ def _wrong(f: _OfFloats, names: Sequence[str], rng: np.random.Generator) -> Iter
     allowed = allowed_error(f.epsilon)
     for place, tangent in enumerate(tangents):
         scale = magnitude(widened(f.point[place]))
-        direction = Direction(tangent, scale, _change(f, place, tangent), f.epsilon, allowed)
+        direction = Direction(tangent, scale, _change(f, values, place, tangent), f.epsilon, allowed)
         for k, (value, u) in enumerate(zip(values, cotangents, strict=True)):
             tangent_of_result = None if pushed is None else pushed[place][k]
             cotangent_of_array = None if pulled is None else pulled[k][place]
@@ -148,12 +148,11 @@ def _either(*modes: Callable[[], list[Arrays]]) -> list[list[Arrays] | None]:
     return results
 
 
-def _change(f: _OfFloats, place: int, tangent: np.ndarray) -> Change:
+def _change(f: _OfFloats, values: Arrays, place: int, tangent: np.ndarray) -> Change:
     """What all results change by where one array is moved along the tangent; computed once for each step."""
-    value = [widened(y) for y in f.value]
 
     @functools.cache
     def change(h: float) -> list[np.ndarray]:
-        return [y - start for y, start in zip(f.moved(place, h * tangent), value, strict=True)]
+        return [y - start for y, start in zip(f.moved(place, h * tangent), values, strict=True)]
 
     return change
