@@ -154,9 +154,10 @@ bench-choices: .venv/image.stamp
 bench-first: .venv/image.stamp
 	$(BIN)/python -m benchmarks.first --json benchmarks/results/first-$$(date +%F).json --docs
 
-# Other people's packages, in environments of their own; docs/measurements/zoo.md comes from it. Goes on where it was interrupted.
+# Other people's packages, in environments of their own; docs/measurements/zoo.md and runs.md come from it. Goes on where it was interrupted.
 zoo: .venv/image.stamp
 	$(BIN)/python -m zoo
+	$(BIN)/python -m zoo.runs
 
 # The site, in site/. Without --quiet, which would make --strict see no warnings.
 docs: .venv/python.stamp

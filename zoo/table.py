@@ -24,6 +24,13 @@ PROBLEMS: tuple[Problem, ...] = (
         no_hvp=_CHECKPOINTS,
         hvp_of="direct_ensemble",
     ),
+    Problem(
+        "diffrax",
+        "thousand",
+        "Lotka-Volterra, 1000 starts, RecursiveCheckpointAdjoint",
+        no_hvp=_CHECKPOINTS,
+        hvp_of="direct_thousand",
+    ),
     Problem("diffrax", "direct", "Lotka-Volterra, DirectAdjoint"),
     Problem("diffrax", "backsolve", "Lotka-Volterra, BacksolveAdjoint", no_hvp=_BACKSOLVE),
     Problem(
@@ -59,6 +66,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("optax", "ctc", "connectionist loss of padded sequences"),
     Problem("equinox", "recurrent", "GRU in a scan, vmapped", x64=False, tolerance=1e-4),
     Problem("equinox", "checkpointed_loop", "checkpointed while loop"),
+    Problem("equinox", "physics_informed", "Korteweg-de Vries by a network, third derivatives"),
     Problem("flax", "nnx_transformer", "transformer of nnx", x64=False, tolerance=1e-4),
     Problem("flax", "linen_recurrent", "LSTM of linen", x64=False, tolerance=1e-4),
     Problem("flax", "linen_convolutions", "convolutions of linen", x64=False, tolerance=1e-4),
@@ -72,6 +80,7 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("flowmc", "spline_flow", "likelihood of a spline flow", package="flowMC"),
     Problem("flowmc", "hamiltonian", "chain of its HMC kernel", package="flowMC"),
     Problem("tinygp", "dense", "likelihood, dense"),
+    Problem("tinygp", "large", "likelihood, dense, 2000 points"),
     Problem("tinygp", "quasiseparable", "likelihood, quasiseparable, 400 points"),
     Problem("gpjax", "marginal_likelihood", "marginal likelihood"),
     # JAX's own HVP changes by 6e-9 where the parameters change by a rounding.

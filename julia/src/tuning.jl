@@ -267,11 +267,11 @@ const SHORT_RUN = 16
 "Records for which there is memory from the first trip on; a power of two. Then it doubles."
 const SHORTEST_TAPE = 16
 
-# ---- functions of a kernel (codegen/lower/outline_functions.jl)
+# ---- functions of a kernel (codegen/lower/: outline_functions.jl, outline_bodies.jl)
 
 """
-Statements from which on straight-line code is cut into functions: the compiler's time grows faster
-than a function's length."""
+Statements from which on straight-line code, or a loop's body, is cut into functions: the compiler's
+time grows faster than a function's length."""
 const LONGEST_FUNCTION = 300
 "Statements from which on what stages of such code do alike is one function. Chosen."
 const WORTH_SHARING = 20

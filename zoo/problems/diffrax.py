@@ -61,9 +61,24 @@ def direct_ensemble():
     return _ensemble(diffrax.DirectAdjoint())
 
 
-def _ensemble(adjoint: diffrax.AbstractAdjoint) -> tuple[Callable, tuple]:
-    """The mean square of where four starts are after one unit of time, each with steps of its own."""
-    starts = jnp.array([[10.0, 5.0], [8.0, 4.0], [6.0, 6.0], [3.0, 1.0]])
+def thousand():
+    return _ensemble(diffrax.RecursiveCheckpointAdjoint(), _thousand_starts())
+
+
+def direct_thousand():
+    return _ensemble(diffrax.DirectAdjoint(), _thousand_starts())
+
+
+def _thousand_starts():
+    return jnp.stack([jnp.linspace(2.0, 12.0, 1000), jnp.linspace(7.0, 1.0, 1000)], axis=1)
+
+
+_FOUR = ((10.0, 5.0), (8.0, 4.0), (6.0, 6.0), (3.0, 1.0))
+
+
+def _ensemble(adjoint: diffrax.AbstractAdjoint, starts=_FOUR) -> tuple[Callable, tuple]:
+    """The mean square of where starts are after one unit of time, each with steps of its own."""
+    starts = jnp.asarray(starts)
 
     def end(start, rates):
         return diffrax.diffeqsolve(

@@ -48,3 +48,25 @@ def checkpointed_loop():
         return angle**2 + 2 * speed**2
 
     return loss, ({"drag": jnp.array(0.2), "angle": jnp.array(2.0)},)
+
+
+def physics_informed():
+    """The residual of the Korteweg-de Vries equation: a network's third derivatives at 256 points."""
+    network = eqx.nn.MLP(2, "scalar", 32, 3, activation=jnp.tanh, key=jax.random.key(0))
+    params, static = eqx.partition(network, eqx.is_inexact_array)
+    points = jax.random.uniform(jax.random.key(1), (256, 2), minval=-1.0, maxval=1.0)
+
+    def residual(u, x, t):
+        slope = jax.grad(u)
+        third = jax.grad(jax.grad(slope))
+        return jax.grad(u, 1)(x, t) + 6 * u(x, t) * slope(x, t) + third(x, t)
+
+    def loss(params):
+        network = eqx.combine(params, static)
+
+        def u(x, t):
+            return network(jnp.stack([x, t]))
+
+        return jnp.mean(jax.vmap(lambda p: residual(u, p[0], p[1]))(points) ** 2)
+
+    return loss, (params,)

@@ -28,6 +28,17 @@ def dense():
     return loss, ({name: jnp.array(0.1 * i - 0.3) for i, name in enumerate(names)},)
 
 
+def large():
+    """A Matern kernel on 2000 points."""
+    times, values = _series(2000)
+
+    def loss(params):
+        kernel = jnp.exp(params["amplitude"]) * kernels.Matern52(jnp.exp(params["scale"]))
+        return -GaussianProcess(kernel, times, diag=jnp.exp(params["noise"])).log_probability(values)
+
+    return loss, ({"amplitude": jnp.array(0.1), "scale": jnp.array(0.5), "noise": jnp.array(-2.0)},)
+
+
 def quasiseparable():
     """A sum of two damped oscillators on 400 points, in linear time by scans."""
     times, values = _series(400)

@@ -21,10 +21,11 @@ const STAGES = [
     :check_sizes => check_sizes,                # Program → Program, or a refusal
     :prepare => prepare_native,                 # Program → Program, by NATIVE_PASSES
     :lower => lower,                            # Program → KernelCode: plan, loop nests, kernels
-    :assemble_vectors => assemble_vectors,      # KernelCode → KernelCode, as the next four
+    :assemble_vectors => assemble_vectors,      # KernelCode → KernelCode, as the next five
     :select_intrinsics => select_intrinsics,
     :outline_threads => outline_threads,
     :share_functions => share_functions,
+    :outline_bodies => outline_bodies,
     :outline_functions => outline_functions,
     :with_entry => with_entry,
 ]

@@ -137,4 +137,4 @@ function map_bodies(f, e::Equation)
 end
 map_bodies(f, p::Program) = f(p)
 map_bodies(f, ps::Vector{Program}) = Program[f(p) for p in ps]
-map_bodies(f, value) = value
+map_bodies(f, @nospecialize(value)) = value

@@ -37,7 +37,7 @@ function with_first_term(equations, sum::Equation, y::Var, z::Var)
     between = equations[i+1:j-1]
     first_ = live_equations(between, Atom[z])
     made = VarSet(loop.outputs)
-    any(a -> a in made, vcat(Atom[z], (e.inputs for e in first_)...)) && return nothing
+    (z in made || any(e -> any(a -> a in made, e.inputs), first_)) && return nothing
     outputs = copy(loop.outputs)
     outputs[k] = sum.outputs[1]
     needed = VarSet(v for e in first_ for v in e.outputs)

@@ -15,9 +15,10 @@ many each known input takes, where that is not all of it (`nothing`)."""
 function fewest_loop_residuals(s::Split, input_bytes)
     p, m = s.known, length(s.known.outputs) - s.residuals
     atoms = p.outputs[m+1:end]
-    all(v -> isstatic(shape(v)), vcat(p.inputs, (e.outputs for e in p.equations)...)) || return s
+    variables = reduce(append!, (e.outputs for e in p.equations); init = copy(p.inputs))
+    all(v -> isstatic(shape(v)), variables) || return s
     cut = least_cut(p, atoms, input_bytes)
-    kept = [v for v in vcat(p.inputs, (e.outputs for e in p.equations)...) if v in cut]
+    kept = filter(v -> v in cut, variables)
     again = leading_to(atoms, cut, p)
     unknown = build(s.unknown.name,
         vcat(map(aval, kept), map(aval, s.unknown.inputs[s.residuals+1:end]))) do b, v

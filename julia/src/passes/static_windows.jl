@@ -32,8 +32,8 @@ function known_integers(e::Equation, look)
     type = aval(e.outputs[1])
     type.dtype <: Integer && all(n -> n isa Int, type.shape) &&
         size_of(type.shape) <= MOST_KNOWN || return nothing
-    x = map(look, e.inputs)
-    any(isnothing, x) ? nothing : evaluate(e.op, Any[x...], e.attrs, [type])[1]
+    x = Any[look(a) for a in e.inputs]
+    any(isnothing, x) ? nothing : evaluate(e.op, x, e.attrs, [type])[1]
 end
 const ARRANGES = (:broadcast_in_dim, :concatenate, :constant, :iota, :reshape, :slice, :squeeze)
 "Indices of one window have an element for each axis."

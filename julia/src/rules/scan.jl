@@ -142,7 +142,8 @@ function partial_eval_saving(op::Scan, eqn, known, depth)
         parts =
             vcat([partial_eval_saving(e.op, e, trues(length(e.inputs)), depth) for e in hoisted],
                 [partial_eval_saving(op, eqn, known, depth)])
-        return Tuple(reduce(vcat, part) for part in zip(parts...))
+        # by number: `zip(parts...)` is of a type with as many parameters as there are equations
+        return Tuple(reduce(vcat, [part[k] for part in parts]) for k in 1:3)
     end
     split, known = settled((body, known, waiting) ->
             partial_eval_saving(body, known, waiting, depth), eqn, known)

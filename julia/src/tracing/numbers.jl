@@ -108,7 +108,9 @@ Base.eps(x::TracedReal{T}) where {T<:AbstractFloat} = nextfloat(abs(x)) - abs(x)
 # ---- arithmetic: operands of one type; Julia's promotion brings others to that
 
 for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul))
-    @eval Base.$f(x::TracedReal{T}, y::TracedReal{T}) where {T} = number_op($(QuoteNode(op)), x, y)
+    # The type is asserted for `Base.promote_op`, which chooses the element types of arrays.
+    @eval Base.$f(x::TracedReal{T}, y::TracedReal{T}) where {T} =
+        number_op($(QuoteNode(op)), x, y)::TracedReal{T}
 end
 for (f, op) in ((:+, :add), (:-, :sub), (:*, :mul))      # Julia's Bools are counted
     @eval Base.$f(x::TracedBool, y::TracedBool) =

@@ -12,7 +12,7 @@ function_name(s::Specialization) =
 
 "A function that a definition has made, which has one method."
 only_specialization(@nospecialize(f)) =
-    Specialization(f, Tuple{fieldtypes(first(methods(f)).sig)[2:end]...})
+    Specialization(f, Tuple{first(methods(f)).sig.parameters[2:end]...})
 
 "Calls `callees_of` with each of these, and with each that it returns, once."
 function each_reached(callees_of, roots)

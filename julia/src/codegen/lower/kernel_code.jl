@@ -24,3 +24,8 @@ which threads run."""
 struct FunctionPointer
     name::Symbol
 end
+
+definition_name(ex::Expr) =
+    ex.head === :call ? ex.args[1] : definition_name(definition_of(ex).args[1])
+"A definition without the macros around it."
+definition_of(ex::Expr) = ex.head === :macrocall ? definition_of(ex.args[end]) : ex

@@ -91,10 +91,6 @@ function definition_text(s::Specialization, definitions)
     FunctionText(Specialization(Core.eval(Kernels, changed), s.types))
 end
 
-definition_name(ex::Expr) =
-    ex.head === :call ? ex.args[1] : definition_name(definition_of(ex).args[1])
-"A definition without the macros around it."
-definition_of(ex::Expr) = ex.head === :macrocall ? definition_of(ex.args[end]) : ex
 function with_name(ex::Expr, name::Symbol)
     ex.head === :call && return Expr(:call, name, ex.args[2:end]...)
     k = ex.head === :macrocall ? length(ex.args) : 1

@@ -23,13 +23,15 @@ PartedFile(path, visible, processor, maybeparts) =
 
 """
 Whether a file may have parts. What a linker gets has one: functions that several files have are in
-each. Nor has one that is written while Julia precompiles a package: a task that has waited for a
-thread keeps Julia 1.12 from ending then."""
-haveparts(::OutsideTable{Loader}) = !isprecompiling()
+each. Nor has one that is written while Julia writes an image: a task that has waited for a thread
+keeps Julia 1.12 from ending then, and in a system image of Julia 1.5 the function that the thread
+runs takes memory of Julia's, which crashes."""
+haveparts(::OutsideTable{Loader}) = !iswritingimage()
 haveparts(::OutsideTable{Linker}) = false
 
+iswritingimage() = ccall(:jl_generating_output, Cint, ()) == 1
 "Whether Julia writes an image of packages. A system image, of an older Julia, is something else."
-isprecompiling() = VERSION >= v"1.9" && ccall(:jl_generating_output, Cint, ()) == 1
+isprecompiling() = VERSION >= v"1.9" && iswritingimage()
 
 "Adds LLVM's text of a module; the part that is long enough without it is begun to be written."
 function add!(file::PartedFile, text::String)

@@ -2,7 +2,7 @@
 # loop over all elements of a small nest.
 
 "f of vectors of n numbers of type T (or flags)."
-calculated!(c::VectorCode, n, T, @nospecialize(f), operands) =
+calculated!(c::VectorCode, n, @nospecialize(T), @nospecialize(f), @nospecialize(operands)) =
     computed!(c, n, T,
         Calculation(f, Any[vector!(c, x, n) for x in operands],
             DataType[type_of(c, x) for x in operands]); cost = step_cost(f, n))
@@ -83,14 +83,14 @@ end
 """
 Writes elements to memory in vectors as wide as those by which the loop reads them: a reading of
 what several writings have just left has to wait. What is beyond the last element is like it."""
-function put_whole!(c::VectorCode, pointer, elements, T)
+function put_whole!(c::VectorCode, pointer, elements, @nospecialize(T))
     lanes = LOOP_BYTES ÷ sizeof(T)
     for at in 0:lanes:length(elements)-1
         part = Any[elements[min(at + k, end)] for k in 1:lanes]
         store_numbers!(c, pointer, at, lanes, T, vector!(c, gathered!(c, part), lanes))
     end
 end
-function scratch!(c::VectorCode, T, n)
+function scratch!(c::VectorCode, @nospecialize(T), n)
     p = new_symbol!(c, Ptr{T})
     push!(c.code, Scratch(p, T, n))
     p

@@ -128,13 +128,16 @@ llvm_name(::Type{Bool}) = "i8"
 llvm_name(n::Int, T) = n == 1 ? llvm_name(T) : "<$n x $(llvm_name(T))>"
 isvectorized(T) = T === Float64 || T === Float32
 
-"What LLVM calls functions of so many numbers of one type."
-const VECTOR_INSTRUCTIONS = Dict{Tuple{Any,Int},String}((+, 2) => "fadd", (-, 1) => "fneg",
-    (-, 2) => "fsub", (quotient, 2) => "fdiv",
+"What LLVM calls functions of two numbers of one type."
+const VECTOR_INSTRUCTIONS = IdDict{Any,String}((+) => "fadd", (-) => "fsub",
+    quotient => "fdiv",
     # a sum may take the product with it in one rounding
-    (*, 2) => "fmul contract",
-    (==, 2) => "fcmp oeq", (!=, 2) => "fcmp une", (<, 2) => "fcmp olt", (<=, 2) => "fcmp ole",
-    (>, 2) => "fcmp ogt", (>=, 2) => "fcmp oge")
+    (*) => "fmul contract",
+    (==) => "fcmp oeq", (!=) => "fcmp une", (<) => "fcmp olt", (<=) => "fcmp ole",
+    (>) => "fcmp ogt", (>=) => "fcmp oge")
+"The same, or an empty text."
+instruction_name(@nospecialize(f), n) =
+    n == 2 ? get(VECTOR_INSTRUCTIONS, f, "")::String : n == 1 && f === (-) ? "fneg" : ""
 const VECTOR_INTRINSICS = IdDict{Any,String}(NumberMath.sqrt => "sqrt", absolute => "fabs",
     fma => "fma", muladd => "fmuladd")
 
@@ -145,7 +148,7 @@ function has_instruction(@nospecialize(f), types, T)
     S = types[1]
     isvectorized(S) && all(==(S), types) || return false
     (haskey(VECTOR_INTRINSICS, f) || isexpanded(f)) && return T === S
-    name = get(VECTOR_INSTRUCTIONS, (f, length(types)), "")
+    name = instruction_name(f, length(types))
     !isempty(name) && T === (startswith(name, "fcmp") ? Bool : S)
 end
 
@@ -164,7 +167,7 @@ function instruction_text(i::Calculation, r, n, T, name, declare)
         declare("declare $type $g($(join((type for _ in x), ", ")))")
         return "%$r = call $type $g($(join(("$type $y" for y in x), ", ")))"
     end
-    text = "$(VECTOR_INSTRUCTIONS[f, length(x)]) $type $(join(x, ", "))"
+    text = "$(instruction_name(f, length(x))) $type $(join(x, ", "))"
     T === Bool ? "%$r.c = $text\n%$r = zext $(flags(n)) %$r.c to $(llvm_name(n, Bool))" :
     "%$r = $text"
 end
