@@ -1,4 +1,4 @@
-"""`python -m zoo.runs [NAMES]`: whole runs, by JAX and with a function bridged, for docs/measurements/runs.md.
+"""Whole runs by JAX and with a function bridged, `python -m zoo.runs [NAMES]`: docs/measurements/runs.md.
 
 Each side runs in processes of its own, in turn, with the cache that `pybridge setup` leaves.
 """

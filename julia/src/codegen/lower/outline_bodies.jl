@@ -1,6 +1,6 @@
 # Of a loop whose body is long, or a long branch, stretches become functions: inference takes a time
 # that grows with the square of a function's length, and machine code of several functions is made
-# side by side. Only stretches that have loops, next to which it takes little to pass variables.
+# side by side. Only those that do much next to what passing their variables takes.
 
 """
 A function of the kernel's whose loops are looked at: how often its code mentions each of its
@@ -99,14 +99,29 @@ function variables_out_of(f::LongFunction, part)
     in_order(v for v in part.set if f.mentions[v] > own[v])
 end
 
-"Whether all that comes in and out of it has a value there, and is no vector."
+"""
+Whether all that comes in and out of the section has a value there, and is no vector, and it does so
+much that passing that takes little."""
 function isfunction(f::LongFunction, part, defined)
     any(holds_loop, part.code) && !any(isofloop, part.code) || return false
     given, results = variables_into(f, part, defined), variables_out_of(f, part)
     all(v -> v in defined || v in part.set || !haskey(f.types, v), part.used) &&
         all(v -> v in defined || v in part.defined, results) &&
-        !any(v -> f.types[v] <: Tuple, vcat(given, results))
+        !any(v -> f.types[v] <: Tuple, vcat(given, results)) &&
+        work(part.code) >= WORTH_PASSING * (length(given) + length(results))
 end
+
+"How many statements it runs, with one trip of loops whose number of trips is not known."
+work(code::Vector{Any}) = sum(Float64[work(ex) for ex in code])
+work(@nospecialize(ex)) = 1.0
+work(ex::Expr) =
+    ex.head === :while ? known_trips(ex.args[1]) * (1 + work(ex.args[2])) :
+    ex.head === :block ? 1 + work(ex.args) :
+    ex.head === :if ? 1 + maximum(Float64[work(branch) for branch in ex.args[2:end]]) : 1.0
+known_trips(@nospecialize(condition)) = 1
+known_trips(condition::Expr) =
+    condition.head === :call && condition.args[1] in (<, Core.Intrinsics.slt_int) &&
+    condition.args[3] isa Int ? condition.args[3] : 1
 
 "Makes a function of the section, and gives its call."
 function function_call!(f::LongFunction, part, defined)
