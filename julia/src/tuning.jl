@@ -276,7 +276,7 @@ const LONGEST_FUNCTION = 300
 """
 Statements that a stretch of a loop's body runs for each variable that it takes or gives if it is a
 function of its own: with fewer, loops of small arrays were 10 to 60 % slower."""
-const WORTH_PASSING = 100
+const WORTH_PASSING = 1000
 "Statements from which on what stages of such code do alike is one function. Chosen."
 const WORTH_SHARING = 20
 
