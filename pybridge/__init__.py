@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .errors import (
         ArchiveError,
         ArgumentError,
+        DensePattern,
         EngineUnavailable,
         EnzymeError,
         ForkedProcess,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         UnsupportedJax,
         UnsupportedPrimitive,
         WrongDerivative,
+        WrongPattern,
     )
     from .foreign.casadi import casadi_function
     from .foreign.pytorch import torch_function
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from .runtime.archives import load, save
     from .runtime.reading import parse
     from .runtime.transforms import Linearization
+    from .sparse import SparseDerivative, SparsePlan, SparsityPattern, sparse_hessian, sparse_jacobian
 
 __all__ = [
     "ArchiveError",
@@ -59,6 +62,7 @@ __all__ = [
     "CLibrary",
     "Check",
     "Comparison",
+    "DensePattern",
     "EngineUnavailable",
     "EnzymeError",
     "ForkedProcess",
@@ -81,11 +85,15 @@ __all__ = [
     "ProgramVersionError",
     "PyBridgeError",
     "SideEffectError",
+    "SparseDerivative",
+    "SparsePlan",
+    "SparsityPattern",
     "TracingError",
     "UnknownOption",
     "UnsupportedJax",
     "UnsupportedPrimitive",
     "WrongDerivative",
+    "WrongPattern",
     "blame",
     "bridge",
     "casadi_function",
@@ -99,6 +107,8 @@ __all__ = [
     "mixed",
     "parse",
     "save",
+    "sparse_hessian",
+    "sparse_jacobian",
     "torch_function",
     "trace",
 ]
@@ -127,6 +137,11 @@ _PLACES = {
     "parse": "runtime.reading",
     "Program": "ir.program",
     "Linearization": "runtime.transforms",
+    "SparseDerivative": "sparse",
+    "SparsePlan": "sparse",
+    "SparsityPattern": "sparse",
+    "sparse_hessian": "sparse",
+    "sparse_jacobian": "sparse",
 }
 """The modules of the public names; those not here are exceptions."""
 

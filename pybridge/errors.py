@@ -62,6 +62,21 @@ class ArgumentError(PyBridgeError, TypeError):
     """Arguments whose number, structure, shape or dtype do not fit the Program."""
 
 
+class DensePattern(PyBridgeError, ValueError):
+    """A sparse derivative whose pattern is too dense to be written down or coloured, as far as can be shown.
+
+    `source` is the user's line (`file:line (function)`) behind which it is dense, where that is known.
+    """
+
+    def __init__(self, message: str, *, source: str = ""):
+        super().__init__(message)
+        self.source = source
+
+
+class WrongPattern(PyBridgeError, ValueError):
+    """A sparsity pattern lacks entries of the derivative, or has another shape than it."""
+
+
 class PrecisionUnreachable(PyBridgeError, ValueError):
     """Not even in 64 bits does a function keep the error asked for: `bound` is above `error`, relatively."""
 
