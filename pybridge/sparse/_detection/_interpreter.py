@@ -17,7 +17,7 @@ from ._nested import NESTED
 from ._state import Detection
 from ._values import MOVEMENTS, evaluated
 
-_CONSTANT = frozenset(names("stop_gradient sign floor ceil round is_finite bitcast_convert_type nextafter"))
+_CONSTANT = frozenset(names("stop_gradient sign floor ceil round is_finite bitcast_convert_type"))
 _NESTED = frozenset(["scan", "while", "cond", "custom_jvp", "custom_vjp", "remat", "linear_call"])
 _BLOCKS = frozenset(
     names(

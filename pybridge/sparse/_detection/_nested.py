@@ -49,8 +49,8 @@ def _each_iteration(
             for y in ys:
                 y += y[-1:] * (length - done - 1)
             break
-        order_of = -1 if eq.attrs["reverse"] else 1
-    return [*carry, *(_collected(y[::order_of], v) for y, v in zip(ys, eq.outputs[count:], strict=True))]
+    direction = -1 if eq.attrs["reverse"] else 1
+    return [*carry, *(_collected(y[::direction], v) for y, v in zip(ys, eq.outputs[count:], strict=True))]
 
 
 def _item(x: Abstract, i: int) -> Abstract:
