@@ -38,6 +38,8 @@ class Colouring:
 
 def coloured_columns(pattern: SparsityPattern) -> Colouring:
     """Columns of one colour share no row. Raises DensePattern where they are too many to be coloured."""
+    if not pattern.entries:
+        return Colouring(np.full(pattern.shape[1], -1, np.int32), 0, np.zeros(0, np.int64))
     matrix = pattern.csr
     lengths = np.diff(matrix.indptr).astype(np.int64)
     if (lengths**2).sum() > MAX_NEIGHBOURS:

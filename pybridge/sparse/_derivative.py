@@ -228,7 +228,9 @@ def _formatted(pattern: SparsityPattern, data: Any, format: str) -> Any:
         return BCOO((data, indices), shape=pattern.shape, indices_sorted=True, unique_indices=True)
     values = np.asarray(data)
     if format == "coo":
-        return sp.coo_array((values, (pattern.rows, pattern.columns)), shape=pattern.shape)
+        matrix = sp.coo_array((values, (pattern.rows, pattern.columns)), shape=pattern.shape)
+        matrix.has_canonical_format = True
+        return matrix
     return pattern.with_data(values) if format == "csr" else _csc(pattern, values)
 
 

@@ -41,8 +41,8 @@ class SparsePlan:
         m, n = self.pattern.shape
         constant = f", {self.constant_entries} of them constant" if self.constant_entries else ""
         return (
-            f"<SparsePlan {m} x {n}, {self.pattern.entries} entries{constant}, {self.colours} colours by "
-            f"{self.mode.upper()}s, made in {self.seconds:.2f} s>"
+            f"<SparsePlan {m} x {n}, {self.pattern.entries} entries{constant}, {self.colours} "
+            f"{self.mode.upper()}{'s' * (self.colours != 1)}, made in {self.seconds:.2f} s>"
         )
 
     @property

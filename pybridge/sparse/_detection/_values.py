@@ -29,11 +29,11 @@ def evaluated(program: Program, eq: Equation, operands: Sequence[np.ndarray]) ->
             return [np.asarray(y) for y in emission.apply(program, eq, given)]
     with np.errstate(all="ignore"):
         results = function(eq, *operands)
-    results = results if isinstance(results, list) else [results]
-    return [
-        np.broadcast_to(np.asarray(y).astype(DTYPES[v.type.dtype]), shape_of(v))
-        for y, v in zip(results, eq.outputs, strict=True)
-    ]
+        results = results if isinstance(results, list) else [results]
+        return [
+            np.broadcast_to(np.asarray(y).astype(DTYPES[v.type.dtype]), shape_of(v))
+            for y, v in zip(results, eq.outputs, strict=True)
+        ]
 
 
 # Movements, in which each element of the results is one of an operand
