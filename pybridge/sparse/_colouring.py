@@ -1,9 +1,9 @@
 """Greedy colourings: columns of one colour are computed by one product with the derivative.
 
-Curtis, Powell and Reid, On the estimation of sparse Jacobian matrices (1974), group columns without a common row;
-Coleman and More, Estimation of sparse Jacobian matrices and graph coloring problems (1983), see in it the
-colouring of a graph, and name the orders below; Gebremedhin, Manne and Pothen, What color is your Jacobian?
-(2005), have the star colouring of a symmetric matrix (section 6) and how its entries are read.
+Curtis, Powell and Reid, On the estimation of sparse Jacobian matrices (1974), group columns that have no row
+in common; Coleman and More, Estimation of sparse Jacobian matrices and graph coloring problems (1983), see in
+it the colouring of a graph, and name the orders below; Gebremedhin, Manne and Pothen, What color is your
+Jacobian? (2005), have the star colouring of a symmetric matrix (section 6) and how its entries are read.
 """
 
 from __future__ import annotations
