@@ -73,7 +73,7 @@ class Making:
         symmetric = self.symmetric and not found.has_rules
         mode, colouring = chosen(found.pattern, self.mode, symmetric, found.reverse_only)
         parts = found.parts() if constant_part else None
-        split = None if parts is None else self._split(found, parts, mode, colouring)
+        split = None if parts is None else self._split(found, parts, colouring)
         if split is None:
             seconds = time.perf_counter() - start
             return SparsePlan(found.pattern, mode, seconds, colouring, found.pattern, None), None
@@ -83,15 +83,13 @@ class Making:
         return plan, found.function(parts.rest)  # type: ignore[union-attr]
 
     def _split(
-        self, found: _Found, parts: Parts, mode: str, colouring: Colouring
+        self, found: _Found, parts: Parts, colouring: Colouring
     ) -> tuple[str, Colouring, SparsityPattern, np.ndarray] | None:
         """None where it saves no products with the derivative."""
         varying = found.of(parts.rest).pattern
-        if varying.entries:
-            mode, fewer = chosen(varying, self.mode, False, False)
-            if fewer.count >= colouring.count:
-                return None
-            colouring = fewer
+        mode, fewer = chosen(varying, self.mode, False, False)
+        if fewer.count >= colouring.count:
+            return None
         fixed = found.of(parts.constant).pattern
         how, fixed_colouring = chosen(fixed, "auto", False, False)
         f = found.function(parts.constant)
@@ -108,7 +106,7 @@ class Making:
             return None
         constant = np.zeros(found.pattern.entries, values.dtype)
         constant[found.pattern.places_of(fixed)] = values
-        return mode, colouring, varying, constant
+        return mode, fewer, varying, constant
 
     def _found(self, at_point: bool) -> _Found:
         problem = self.problem
