@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import WrongPattern
+from ..errors import PyBridgeError, WrongPattern
 from ..frontend import keys
 from ..frontend.adapter import jaxprs
 from ..frontend.emission import to_jax
@@ -51,9 +51,17 @@ class Making:
         shape = self._shape()
         if pattern.shape != shape:
             raise WrongPattern(f"the pattern has the shape {pattern.shape}, and the derivative has {shape}")
+        symmetric = self.symmetric and not self._has_rules()
         pattern = pattern.symmetric if self.symmetric else pattern
-        mode, colouring = chosen(pattern, self.mode, self.symmetric, reverse_only=False)
+        mode, colouring = chosen(pattern, self.mode, symmetric, reverse_only=False)
         return SparsePlan(pattern, mode, time.perf_counter() - start, colouring, pattern, None)
+
+    def _has_rules(self) -> bool:
+        """Whether rules of the user's may make a Hessian that is not symmetric."""
+        try:
+            return _has_rules(self._program()[0])
+        except PyBridgeError:  # no Program, and so unknown
+            return True
 
     def _shape(self) -> tuple[int, int]:
         n = self.problem.size
@@ -64,35 +72,35 @@ class Making:
 
     def pattern(self, at_point: bool) -> SparsityPattern:
         """By detection, everywhere or for the values of the arguments."""
-        return self._found(at_point).pattern
+        return self._analysis(at_point).pattern
 
     def by_detection(self, constant_part: bool) -> tuple[SparsePlan, Rest | None]:
         """The plan; and the function of which it is where part of the user's has a constant derivative."""
         start = time.perf_counter()
-        found = self._found(False)
-        symmetric = self.symmetric and not found.has_rules
-        mode, colouring = chosen(found.pattern, self.mode, symmetric, found.reverse_only)
-        parts = found.parts() if constant_part else None
-        split = None if parts is None else self._split(found, parts, colouring)
+        analysis = self._analysis(False)
+        symmetric = self.symmetric and not analysis.has_rules
+        mode, colouring = chosen(analysis.pattern, self.mode, symmetric, analysis.reverse_only)
+        parts = analysis.parts() if constant_part else None
+        split = None if parts is None else self._split(analysis, parts, colouring)
         if split is None:
             seconds = time.perf_counter() - start
-            return SparsePlan(found.pattern, mode, seconds, colouring, found.pattern, None), None
+            return SparsePlan(analysis.pattern, mode, seconds, colouring, analysis.pattern, None), None
         mode, colouring, varying, constant = split
         seconds = time.perf_counter() - start
-        plan = SparsePlan(found.pattern, mode, seconds, colouring, varying, constant)
-        return plan, found.function(parts.rest)  # type: ignore[union-attr]
+        plan = SparsePlan(analysis.pattern, mode, seconds, colouring, varying, constant)
+        return plan, analysis.function(parts.rest)  # type: ignore[union-attr]
 
     def _split(
-        self, found: _Found, parts: Parts, colouring: Colouring
+        self, analysis: _Analysis, parts: Parts, colouring: Colouring
     ) -> tuple[str, Colouring, SparsityPattern, np.ndarray] | None:
         """None where it saves no products with the derivative."""
-        varying = found.of(parts.rest).pattern
+        varying = analysis.of(parts.rest).pattern
         mode, fewer = chosen(varying, self.mode, False, False)
         if fewer.count >= colouring.count:
             return None
-        fixed = found.of(parts.constant).pattern
+        fixed = analysis.of(parts.constant).pattern
         how, fixed_colouring = chosen(fixed, "auto", False, False)
-        f = found.function(parts.constant)
+        f = analysis.function(parts.constant)
         with jax.ensure_compile_time_eval():
             x, others = jax.tree.map(_zeros, (self.x, self.others))
 
@@ -104,26 +112,31 @@ class Making:
             values = np.asarray(jax.jit(compressed)(x)).reshape(-1)[fixed_colouring.source]
         if not np.isfinite(values).all():
             return None
-        constant = np.zeros(found.pattern.entries, values.dtype)
-        constant[found.pattern.places_of(fixed)] = values
+        constant = np.zeros(analysis.pattern.entries, values.dtype)
+        constant[analysis.pattern.places_of(fixed)] = values
         return mode, fewer, varying, constant
 
-    def _found(self, at_point: bool) -> _Found:
+    def _program(self) -> tuple[Program, list[Any]]:
+        """Of the constants, which come with it, the argument's elements and the leaves of the others."""
         problem = self.problem
         function = problem.scalar(problem.f) if self.symmetric else problem.flat(problem.f)
-        function.__name__ = program_name(problem.f)
         closed, _ = closed_trace(function, (self.x, self.others), {}, NONE)
-        program, constants = lower(closed, name=program_name(problem.f), hoist_constants=True)
-        place = len(constants)
-        has_rules = any(DERIVATIVE_RULES & eq.attrs.keys() for eq in program.all_equations())
+        return lower(closed, name=program_name(problem.f), hoist_constants=True)
+
+    def _analysis(self, at_point: bool) -> _Analysis:
+        program, constants = self._program()
+        place, has_rules = len(constants), self.symmetric and _has_rules(program)
+        arguments = [self.x, *map(keys.raw, jax.tree.leaves(self.others))]
+        input_values = [None if jaxprs.any_tracer([c]) else np.asarray(c) for c in constants]
+        input_values += [np.asarray(a) if at_point else None for a in arguments]
         if self.symmetric:
             program = vjp(program, [place], optimize=True)
-        arguments = [self.x, *map(keys.raw, jax.tree.leaves(self.others))]
-        known: list[Any] = [None if jaxprs.any_tracer([c]) else np.asarray(c) for c in constants]
-        known += [np.asarray(a) if at_point else None for a in arguments]
-        if self.symmetric:  # the cotangent
-            known.append(np.ones((), DTYPES[program.inputs[-1].type.dtype]))
-        return _Found.by(expanded(program, orders=1), place, known, constants, has_rules and self.symmetric)
+            input_values.append(np.ones((), DTYPES[program.inputs[-1].type.dtype]))  # the cotangent
+        return _Analysis.by(expanded(program, orders=1), place, input_values, constants, has_rules)
+
+
+def _has_rules(program: Program) -> bool:
+    return any(DERIVATIVE_RULES & eq.attrs.keys() for eq in program.all_equations())
 
 
 def _zeros(x: Any) -> Any:
@@ -132,15 +145,15 @@ def _zeros(x: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What detection found of a Program of constants, the argument's elements, and other arguments.
+class _Analysis:
+    """What detection finds of a Program of constants, the argument's elements, and other arguments.
 
     has_rules: whether rules of the user's are in a Hessian, which need not be symmetric then.
     """
 
     program: Program
     place: int
-    known: Sequence[Any]
+    input_values: Sequence[Any]
     constants: Sequence[Any]
     has_rules: bool
     detection: Detection
@@ -148,20 +161,25 @@ class _Found:
 
     @classmethod
     def by(
-        cls, program: Program, place: int, known: Sequence[Any], constants: Sequence[Any], has_rules: bool
-    ) -> _Found:
+        cls,
+        program: Program,
+        place: int,
+        input_values: Sequence[Any],
+        constants: Sequence[Any],
+        has_rules: bool,
+    ) -> _Analysis:
         columns = program.inputs[place].type.shape[0]
         detection = detection_of(columns)  # type: ignore[arg-type]
         every = sp.eye_array(columns, dtype=bool, format="csr")
         inputs = [
             Abstract(v.type.shape, every if k == place else None, value)  # type: ignore[arg-type]
-            for k, (v, value) in enumerate(zip(program.inputs, known, strict=True))
+            for k, (v, value) in enumerate(zip(program.inputs, input_values, strict=True))
         ]
         values = followed(program, inputs, detection)
-        return cls(program, place, known, constants, has_rules, detection, values)
+        return cls(program, place, input_values, constants, has_rules, detection, values)
 
-    def of(self, part: Program) -> _Found:
-        return _Found.by(part, self.place, self.known, self.constants, self.has_rules)
+    def of(self, part: Program) -> _Analysis:
+        return _Analysis.by(part, self.place, self.input_values, self.constants, self.has_rules)
 
     @property
     def reverse_only(self) -> bool:

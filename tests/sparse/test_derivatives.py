@@ -54,6 +54,15 @@ def reverse_rule(x):
     return shifted(x) * x
 
 
+@jax.custom_jvp
+def swapped(x):
+    """The identity, whose rule makes second derivatives that are not symmetric."""
+    return x
+
+
+swapped.defjvp(lambda primals, tangents: (primals[0], jnp.cos(primals[0]) * tangents[0]))
+
+
 JACOBIANS = {
     "reaction and diffusion": (reaction, (X,), 0),
     "all constant": (lambda x: 2 * x[1:] - x[:-1], (X,), 0),
@@ -82,6 +91,7 @@ HESSIANS = {
     "products in a scan": lambda x: lax.scan(lambda c, t: (jnp.sin(c) + t * t, None), x[0], x[1:4])[0],
     "gathered": lambda x: jnp.sum(jnp.exp(x[jnp.array([0, 2, 2])]) * x[jnp.array([1, 1, 7])]),
     "a while loop": lambda x: jnp.sum(lax.while_loop(lambda x: x[0] < 3, lambda x: x * x + 1, x)),
+    "a rule without symmetry": lambda x: jnp.sum(swapped(x[1:]) * x[:-1] ** 2),
     "relu": lambda x: jnp.sum(jax.nn.relu(x[1:] * x[:-1]) ** 2),
 }
 
@@ -258,6 +268,13 @@ def test_under_jit_grad_and_in_loops():
     np.testing.assert_allclose(last, slow, rtol=1e-12)
 
 
+def test_batches_of_values():
+    derivative, xs = pb.sparse_jacobian(reaction), np.stack([X, X + 1])
+    found = jax.vmap(lambda x: derivative(x).data)(xs)
+    for x, data in zip(xs, found, strict=True):
+        np.testing.assert_allclose(data, derivative(x).data, rtol=1e-12)
+
+
 def test_a_closure_over_a_traced_value():
     def total(a):
         return jnp.sum(pb.sparse_jacobian(lambda x: a * (x[1:] - x[:-1]) + a * x[1:] ** 2)(X).data)
@@ -287,6 +304,14 @@ def test_given_patterns():
     triangle = np.triu(np.asarray(jax.hessian(f)(X))) != 0
     found = pb.sparse_hessian(f, pattern=triangle)(X).todense()
     np.testing.assert_allclose(found, jax.hessian(f)(X), rtol=1e-11, atol=1e-12)
+
+
+def test_a_given_pattern_does_not_make_a_hessian_symmetric():
+    f = HESSIANS["a rule without symmetry"]
+    dense = np.asarray(jax.hessian(f)(X))
+    assert not np.allclose(dense, dense.T)
+    found = pb.sparse_hessian(f, pattern=dense != 0)(X).todense()
+    np.testing.assert_allclose(found, dense, rtol=1e-11, atol=1e-12)
 
 
 def test_a_pattern_that_lacks_an_entry_is_refused():

@@ -95,15 +95,15 @@ def convolution(eq: Equation, operands: Sequence[Abstract]) -> Matrices | None:
     covered = np.broadcast_to(at >= 0, rows.shape)
     rows, from_w = rows[covered], tap[covered]
     from_x = np.broadcast_to(flat_x[b, group * per_group + c, np.maximum(at, 0)], covered.shape)[covered]
-    made: Matrices = []
+    contributions: Matrices = []
     for operand, source, factor, other in ((x, from_x, w, from_w), (w, from_w, x, from_x)):
         if operand.matrix is None:
             continue
         if factor.value is not None:
             source = np.where(factor.value.reshape(-1)[other] != 0, source, -1)
         links = incidence(rows, source, (of_y.size, operand.size))
-        made.append(applied(links, operand.matrix))
-    return [union(made)]
+        contributions.append(applied(links, operand.matrix))
+    return [union(contributions)]
 
 
 def _convolved(eq: Equation, operands: Sequence[Abstract]) -> list[tuple[tuple[int, ...], str]]:
