@@ -89,6 +89,8 @@ struct Definitions
 end
 (d::Definitions)(a) = a isa Var ? get(d.pass.definition, a, nothing) : nothing
 isonly_use(d::Definitions, a) = get(d.pass.uses, a, 0) == 1
+"Whether there is an equation that computes the same."
+iscomputed(d::Definitions, e::Equation) = haskey(d.pass.seen, computation(e))
 regroups(d::Definitions) = d.pass.regroup
 ismovable(d::Definitions, a) = !d.pass.careful || isonly_use(d, a)
 

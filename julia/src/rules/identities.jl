@@ -123,9 +123,10 @@ function simplify(op::Permute, eqn, x, definition)
     inner = defined_by(:transpose, definition, x[1])
     inner === nothing || return [composed(eqn, inner)]
     product = defined_by(:dot_general, definition, x[1])
-    product !== nothing && isonly_use(definition, x[1]) &&
-        eqn[:perm] == factors_exchanged(product) ? [exchanged(product, eqn)] :
-    moved_broadcast(eqn, x[1], definition)
+    product === nothing && return moved_broadcast(eqn, x[1], definition)
+    eqn[:perm] == factors_exchanged(product) || return nothing
+    other = exchanged(product, eqn)
+    isonly_use(definition, x[1]) || iscomputed(definition, other) ? [other] : nothing
 end
 
 "A broadcast whose axes change places, as one, if the operand's axes keep their order."

@@ -241,3 +241,22 @@ end
       return %3 }"""
     @test names_of(same_optimized(chain, Any[rand(rng, 4)])) == [:exp, :div, :broadcast_in_dim]
 end
+
+@testset "$n equal layers whose products are transposed, $kept" for n in (1, 2, 4),
+    kept in ("none is used as it is", "one is used as it is")
+
+    lines = join(
+        ["%$(3k): f64[3,5] = dot_general %0 %1 {lhs_contract=[1], rhs_contract=[0], lhs_batch=[],
+            rhs_batch=[], dtype=f64, precision=none}
+          %$(3k + 1): f64[5,3] = transpose %$(3k) {perm=[1, 0]}
+          %$(3k + 2): f64[5,3] = tanh %$(3k + 1)" for k in 1:n], "\n")
+    results = join(["%$(3k + 2)" for k in 1:n], " ")
+    also = startswith(kept, "one") ? " %$(3n)" : ""
+    text = "(%0: f64[3,2], %1: f64[2,5]) { $lines return $results$also }"
+    found = names_of(optimized(text))
+    @test count(==(:tanh), found) == 1
+    @test count(==(:dot_general), found) <= 1 + !isempty(also)
+    x = Any[randn(seeded("layers"), 2, 3), randn(seeded("layers"), 5, 2)]
+    @test run(optimized(text), x) == run(program(text), x)
+    @test native_agrees(text, x...)
+end
