@@ -79,6 +79,7 @@ JACOBIANS = {
     "an unknown factor": (lambda x, a: a * (x[1:] - x[:-1]), (X, np.float64(3)), 0),
     "reverse rule": (reverse_rule, (X,), 0),
     "no elements": (lambda x: x * 2, (np.zeros(0),), 0),
+    "an index by a power": (lambda x: x[lax.integer_pow(jnp.full(3, 0.5), -2).astype(int)] ** 2, (X,), 0),
     "integers": (lambda x, i: x[i] ** 2, (X, np.array([3, 1, 1])), 0),
 }
 

@@ -107,12 +107,17 @@ def _iota(eq: Equation) -> np.ndarray:
     return np.broadcast_to(np.arange(shape[dim]).reshape([-1] + [1] * (len(shape) - dim - 1)), shape)
 
 
+def _power(x: np.ndarray, exponent: int) -> np.ndarray:
+    power = x ** np.asarray(abs(exponent), x.dtype)
+    return power if exponent >= 0 else 1 / power
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "iota": _iota,
     "select_n": _select,
     "convert_element_type": _same,
     "clamp": lambda eq, low, x, high: np.minimum(np.maximum(x, low), high),
-    "integer_pow": lambda eq, x: x ** np.asarray(eq.attrs["y"], x.dtype) if eq.attrs["y"] >= 0 else 1 / x,
+    "integer_pow": lambda eq, x: _power(x, eq.attrs["y"]),
     "add": lambda eq, x, y: x + y,
     "sub": lambda eq, x, y: x - y,
     "mul": lambda eq, x, y: x * y,
