@@ -95,7 +95,7 @@ threads_lowered!(definitions, ex::Expr, g, name) =
     Expr(ex.head, (threads_lowered!(definitions, a, g, name) for a in ex.args)...)
 function threads_lowered!(definitions, p::Parallel, g, name)
     f, needs = Symbol(name, :_threads_, length(definitions) + 1), outer_variables(p, g.types)
-    push!(definitions, :(function $f($(p.index)::Int, $CONTEXT::Ptr{UInt8})
+    push!(definitions, :(function $f($(p.index)::$Int, $CONTEXT::$(Ptr{UInt8}))
         $((get_slot(v, k, g.types) for (k, v) in enumerate(needs))...)
         $(p.body)
         nothing
