@@ -108,16 +108,16 @@ function isfunction(f::LongFunction, part, defined)
     all(v -> v in defined || v in part.set || !haskey(f.types, v), part.used) &&
         all(v -> v in defined || v in part.defined, results) &&
         !any(v -> f.types[v] <: Tuple, vcat(given, results)) &&
-        work(part.code) >= WORTH_PASSING * (length(given) + length(results))
+        statements_run(part.code) >= WORTH_PASSING * (length(given) + length(results))
 end
 
 "How many statements it runs, with one trip of loops whose number of trips is not known."
-work(code::Vector{Any}) = sum(Float64[work(ex) for ex in code])
-work(@nospecialize(ex)) = 1.0
-work(ex::Expr) =
-    ex.head === :while ? known_trips(ex.args[1]) * (1 + work(ex.args[2])) :
-    ex.head === :block ? 1 + work(ex.args) :
-    ex.head === :if ? 1 + maximum(Float64[work(branch) for branch in ex.args[2:end]]) : 1.0
+statements_run(code::Vector{Any}) = sum(Float64[statements_run(ex) for ex in code])
+statements_run(@nospecialize(ex)) = 1.0
+statements_run(ex::Expr) =
+    ex.head === :while ? known_trips(ex.args[1]) * (1 + statements_run(ex.args[2])) :
+    ex.head === :block ? 1 + statements_run(ex.args) :
+    ex.head === :if ? 1 + maximum(Float64[statements_run(x) for x in ex.args[2:end]]) : 1.0
 known_trips(@nospecialize(condition)) = 1
 known_trips(condition::Expr) =
     condition.head === :call && condition.args[1] in (<, Core.Intrinsics.slt_int) &&
