@@ -22,8 +22,9 @@ from rich.console import Console
 from rich.table import Table
 
 from .case import Case
+from .markdown import facts
 from .page import folder
-from .processes import ask, run
+from .processes import PREPARE, ask, run
 from .rows import CASES
 
 _ROOT = Path(__file__).resolve().parent.parent
@@ -31,7 +32,6 @@ _MEMORY = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-_PREPARED = "from pybridge.runtime import kernel_files; kernel_files.prepare()"
 _HEAD = """# Time to the first gradient
 
 What a user waits for in a new process: seconds from `import jax` to the first gradient of each row of the
@@ -86,7 +86,7 @@ def measure(case: Case, repeats: int) -> Timed:
                 {**places, **_MEMORY, "JAX_COMPILATION_CACHE_DIR": f"{folder}/xla-{side}"}
                 for side in ("pybridge", "jax")
             )
-            run("-c", _PREPARED, variables=places)
+            run(*PREPARE, variables=places)
             told = {
                 "empty": _ask(ours, case.name, "pybridge", "started"),
                 "second": _ask(ours, case.name, "pybridge"),
@@ -133,7 +133,7 @@ def page(rows: Sequence[Timed], machine: dict[str, str], repeats: int) -> str:
     head = _HEAD.format(
         repeats=repeats,
         start=statistics.median(row.start for row in rows),
-        machine=", ".join(f"{name}: {value}" for name, value in machine.items()),
+        machine=facts(machine),
         julia="some had" if any(row.julia for row in rows) else "none had",
     )
     lines = [f"| {' | '.join(_COLUMNS)} |", "|" + "---|" * len(_COLUMNS)]

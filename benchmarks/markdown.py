@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = tuple(head)
     written = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in written) + "\n"
+
+
+def facts(machine: Mapping[str, str]) -> str:
+    """What `measure.machine()` says, in a line."""
+    return ", ".join(f"{name}: {value}" for name, value in machine.items())
 
 
 def between(text: str, name: str, new: str) -> str:

@@ -14,6 +14,8 @@ from typing import IO, Any
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PATIENCE = 900.0  # seconds for one answer
+PREPARE = ("-c", "from pybridge.runtime import kernel_files; kernel_files.prepare()")
+"""Python's arguments that leave the cache as `pybridge setup` leaves it."""
 _NOT_OF_USERS = ("PYTHONDONTWRITEBYTECODE", "OPENBLAS_")
 
 
@@ -91,7 +93,7 @@ class Worker:
         self._errors.close()
 
 
-def ask(*arguments: str, variables: Mapping[str, str]) -> Any:
+def ask(*arguments: str, variables: Mapping[str, str], python: str = sys.executable) -> Any:
     """What a process prints in its last line, as JSON.
 
     arguments: Python's. variables: what differs from this process's environment.
@@ -99,7 +101,7 @@ def ask(*arguments: str, variables: Mapping[str, str]) -> Any:
     Raises:
         WorkerFailed: the process ended with an error, or not in time.
     """
-    return json.loads(run(*arguments, variables=variables).splitlines()[-1])
+    return json.loads(run(*arguments, variables=variables, python=python).splitlines()[-1])
 
 
 def run(*arguments: str, variables: Mapping[str, str], python: str = sys.executable) -> str:

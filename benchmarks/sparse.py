@@ -10,15 +10,17 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from .markdown import between, table
 from .measure import machine
 
 _ROOT = Path(__file__).resolve().parent.parent
-_PAGE, _BEGIN, _END = "docs/sparse.md", "<!-- times -->", "<!-- end of times -->"
+_PAGE = "docs/sparse.md"
 _TURNS = 3
 _HEAD = (
     "derivative",
@@ -59,13 +61,11 @@ def main(
     result = {"machine": machine(), **found}
     if to is not None:
         to.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    table = _table(found)
-    print(table)
+    written = table(_HEAD, _cells(found))
+    print(written)
     if docs:
         page = _ROOT / _PAGE
-        before, _, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
-        after = rest.partition(_END)[2]
-        page.write_text(f"{before}{_BEGIN}\n{table}\n{_END}{after}", encoding="utf-8")
+        page.write_text(between(page.read_text(encoding="utf-8"), "times", written), encoding="utf-8")
 
 
 _TIMES = ("plan", "first", "time", "median", "jax")
@@ -125,8 +125,7 @@ def _check(found: dict[str, dict[str, Any]]) -> None:
             raise typer.Exit(f"{name}: pybridge {own}, asdex {row['sum']}")  # type: ignore[arg-type]
 
 
-def _table(found: dict[str, dict[str, Any]]) -> str:
-    lines = [f"| {' | '.join(_HEAD)} |", f"|{' --- |' * len(_HEAD)}"]
+def _cells(found: dict[str, dict[str, Any]]) -> Iterator[list[str]]:
     for name, row in found["pybridge"].items():
         other = found.get("asdex", {}).get(name)
         cells = [name, f"{row['size']:,}", f"{row['entries']:,}", f"{row['constant']:,}"]
@@ -134,8 +133,7 @@ def _table(found: dict[str, dict[str, Any]]) -> str:
         cells += ["" if other is None else f"{other['plan']:.2f} s", f"{row['plan']:.2f} s"]
         cells += ["" if other is None else _micro(other["time"]), _micro(row["jax"]), _micro(row["time"])]
         cells += ["" if other is None else f"{other['time'] / row['time']:.1f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        yield cells
 
 
 def _micro(seconds: float) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from benchmarks.processes import PREPARE
+
 from .environments import ROOT
 from .problem import Problem
 from .results import Result, read
@@ -40,9 +42,6 @@ def run(
         yield problem, old
 
 
-_PREPARE = "from pybridge.runtime import kernel_files; kernel_files.prepare()"
-
-
 def run_one(problem: Problem, python: Path, limit: float, *, timed: bool = True) -> Result:
     """Runs a problem in a process of its own, which may die or hang: that is then the result's `end`.
 
@@ -54,7 +53,7 @@ def run_one(problem: Problem, python: Path, limit: float, *, timed: bool = True)
         # A first result is one with a cache as `pybridge setup` leaves it, without kernels of earlier runs.
         variables = {"PYBRIDGE_CACHE": f"{name}/cache"} if timed else {}
         if timed:
-            _wait([str(python), "-c", _PREPARE], said, limit, variables)
+            _wait([str(python), *PREPARE], said, limit, variables)
         command = [str(python), "-m", "zoo.worker", problem.name, str(file), *options]
         end = _wait(command, said, limit, variables)
         found = read(json.loads(file.read_text())) if file.exists() else Result(problem.name)

@@ -44,10 +44,9 @@ class Making:
     symmetric: bool
     mode: str
 
-    def by_pattern(self, given: Any) -> SparsePlan:
+    def by_pattern(self, pattern: SparsityPattern) -> SparsePlan:
         """With a pattern that the caller knows. Raises WrongPattern where its shape is another."""
         start = time.perf_counter()
-        pattern = SparsityPattern.of(given)
         shape = self._shape()
         if pattern.shape != shape:
             raise WrongPattern(f"the pattern has the shape {pattern.shape}, and the derivative has {shape}")

@@ -5,12 +5,8 @@ Each side runs in processes of its own, in turn, with the cache that `pybridge s
 
 from __future__ import annotations
 
-import json
-import os
 import statistics
-import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +14,14 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from benchmarks.markdown import table
+from benchmarks.markdown import facts, table
 from benchmarks.measure import machine
+from benchmarks.processes import PREPARE, ask
+from benchmarks.processes import run as run_python
 
 from ..environments import ENVIRONMENTS, ROOT
 from .table import RUNS, Run
 
-_PREPARE = "from pybridge.runtime import kernel_files; kernel_files.prepare()"
 _HEAD = ("run", "from import to result, s", "JAX", "ratio", "again, s", "JAX", "ratio")
 _PAGE = """# Whole runs
 
@@ -54,12 +51,8 @@ def main(
         console.print(*row)
         rows.append(row)
     if len(chosen) == len(RUNS):
-        page = _PAGE.format(repeats=repeats, machine=_machine(), rows=table(_HEAD, rows))
+        page = _PAGE.format(repeats=repeats, machine=facts(machine()), rows=table(_HEAD, rows))
         (ROOT / "docs" / "measurements" / "runs.md").write_text(page, encoding="utf-8")
-
-
-def _machine() -> str:
-    return ", ".join(f"{name}: {value}" for name, value in machine().items())
 
 
 def _row(run: Run, python: Path, repeats: int) -> tuple[str, ...]:
@@ -67,10 +60,10 @@ def _row(run: Run, python: Path, repeats: int) -> tuple[str, ...]:
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="pybridge-runs-") as cache:
             variables = {"PYBRIDGE_CACHE": cache, "PYBRIDGE_PROGRESS": "off"}
-            _ran([str(python), "-c", _PREPARE], variables)
+            run_python(*PREPARE, variables=variables, python=str(python))
             for side, found in results.items():
-                command = [str(python), "-m", "zoo.runs.worker", run.name, side]
-                found.append(json.loads(_ran(command, variables).splitlines()[-1]))
+                worker = ("-m", "zoo.runs.worker", run.name, side)
+                found.append(ask(*worker, variables=variables, python=str(python)))
     ours, theirs = (np.array(results[side][0]["numbers"]) for side in ("ours", "jax"))
     wrong = float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
     if not wrong <= run.tolerance:
@@ -80,21 +73,6 @@ def _row(run: Run, python: Path, repeats: int) -> tuple[str, ...]:
         mine, jax = (statistics.median(r[part][0] for r in results[side]) for side in ("ours", "jax"))
         cells += [f"{mine:.2f}", f"{jax:.2f}", f"{jax / mine:.2f}"]
     return tuple(cells)
-
-
-def _ran(command: list[str], variables: Mapping[str, str]) -> str:
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command[1:])} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    return done.stdout
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Links:
             Abstract(x.shape, rows_of(every, np.arange(a, b)) if inexact else None, x.value)
             for x, a, b, inexact in zip(inputs, starts, starts[1:], active, strict=False)
         ]
-        inner = replace(detection, columns=columns, densest=(0, ""))
+        inner = replace(detection, columns=columns)
         found = inner.follow(body, given)
         detection.steps, detection.reverse_only = inner.steps, inner.reverse_only
         return cls([y.matrix for y in found], [y.size for y in found], starts)

@@ -51,10 +51,6 @@ def followed(program: Program, inputs: Sequence[Abstract], detection: Detection)
             results = _results(program, eq, operands, detection)
         except DensePattern as e:
             raise e if e.source else _located(e, eq) from None
-        for result in results:
-            count = 0 if result.matrix is None else result.matrix.nnz
-            if count > detection.densest[0]:
-                detection.densest = count, eq.source
         values.extend(results)
     return values
 

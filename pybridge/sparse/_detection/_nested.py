@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,30 +18,46 @@ from ._values import evaluated
 Abstracts = list[Abstract]
 
 
+@dataclass(frozen=True)
+class _Scan:
+    """A scan's equation and its operands by kind."""
+
+    eq: Equation
+    consts: Sequence[Abstract]
+    carry: Sequence[Abstract]
+    xs: Sequence[Abstract]
+
+    @property
+    def body(self) -> Program:
+        return self.eq.attrs["body"]
+
+    @property
+    def length(self) -> int:
+        return self.eq.attrs["length"]
+
+    @property
+    def stacks(self) -> Sequence[Var]:
+        """The results with a value of each iteration."""
+        return self.eq.outputs[len(self.carry) :]
+
+
 def _scan(program: Program, eq: Equation, operands: Sequence[Abstract], detection: Detection) -> Abstracts:
-    body, length = eq.attrs["body"], eq.attrs["length"]
     consts, carry = eq.attrs["consts"], eq.attrs["carry"]
-    parts = operands[:consts], operands[consts : consts + carry], operands[consts + carry :]
-    steps = length * (body.equation_count() + 1)
+    scan = _Scan(eq, operands[:consts], operands[consts : consts + carry], operands[consts + carry :])
+    steps = scan.length * (scan.body.equation_count() + 1)
     if steps <= detection.steps:
         detection.steps -= steps
-        return _each_iteration(eq, *parts, detection)
-    return _any_iteration(program, eq, *parts, detection)
+        return _each_iteration(scan, detection)
+    return _any_iteration(scan, detection)
 
 
-def _each_iteration(
-    eq: Equation,
-    consts: Sequence[Abstract],
-    carry: Sequence[Abstract],
-    xs: Sequence[Abstract],
-    detection: Detection,
-) -> Abstracts:
-    body, length, count = eq.attrs["body"], eq.attrs["length"], len(carry)
-    order = range(length)[::-1] if eq.attrs["reverse"] else range(length)
-    ys: list[Abstracts] = [[] for _ in body.outputs[count:]]
-    repeats = all(x.matrix is None and x.value is None for x in xs)
+def _each_iteration(scan: _Scan, detection: Detection) -> Abstracts:
+    carry, count, length, reverse = scan.carry, len(scan.carry), scan.length, scan.eq.attrs["reverse"]
+    order = range(length)[::-1] if reverse else range(length)
+    ys: list[Abstracts] = [[] for _ in scan.stacks]
+    repeats = all(x.matrix is None and x.value is None for x in scan.xs)
     for done, i in enumerate(order):
-        results = detection.follow(body, [*consts, *carry, *(_item(x, i) for x in xs)])
+        results = detection.follow(scan.body, [*scan.consts, *carry, *(_item(x, i) for x in scan.xs)])
         for y, result in zip(ys, results[count:], strict=True):
             y.append(result)
         settled = repeats and all(map(_same, carry, results[:count]))
@@ -49,8 +66,8 @@ def _each_iteration(
             for y in ys:
                 y += y[-1:] * (length - done - 1)
             break
-    direction = -1 if eq.attrs["reverse"] else 1
-    return [*carry, *(_collected(y[::direction], v) for y, v in zip(ys, eq.outputs[count:], strict=True))]
+    direction = -1 if reverse else 1
+    return [*carry, *(_collected(y[::direction], v) for y, v in zip(ys, scan.stacks, strict=True))]
 
 
 def _item(x: Abstract, i: int) -> Abstract:
@@ -76,19 +93,13 @@ def _same(a: Abstract, b: Abstract) -> bool:
     return a.matrix.nnz == b.matrix.nnz and (a.matrix != b.matrix).nnz == 0
 
 
-def _any_iteration(
-    program: Program,
-    eq: Equation,
-    consts: Sequence[Abstract],
-    carry: Sequence[Abstract],
-    xs: Sequence[Abstract],
-    detection: Detection,
-) -> Abstracts:
+def _any_iteration(scan: _Scan, detection: Detection) -> Abstracts:
     """With one iteration that stands for any, whose values that change are unknown."""
-    body, length, count = eq.attrs["body"], eq.attrs["length"], len(carry)
+    consts, carry, xs, length = scan.consts, scan.carry, scan.xs, scan.length
     items = [Abstract(x.shape[1:], x.matrix) for x in xs]
-    links = _links(body, [*consts, *(x.independent() for x in _unknown(carry)), *_unknown(items)], detection)
-    place = len(consts)
+    changing = [x.independent() for x in _unknown(carry)]
+    links = Links.of(scan.body, [*consts, *changing, *_unknown(items)], detection)
+    place, count = len(consts), len(carry)
     fixed = links.by_way_of(range(place), [x.matrix for x in consts])
     moved = [
         grouped(x.matrix, np.tile(np.arange(item.size), length), item.size)
@@ -99,7 +110,7 @@ def _any_iteration(
     carried = reachable(links, range(place, place + count), start)
     of_carry = links.by_way_of(range(place, place + count), carried)
     results = [Abstract(x.shape, m) for x, m in zip(carry, carried, strict=True)]
-    for k, v in enumerate(eq.outputs[count:], start=count):
+    for k, v in enumerate(scan.stacks, start=count):
         size = links.sizes_of_results[k]
         each = rows_of(union([fixed[k], of_carry[k]]), np.tile(np.arange(size), length))
         own = [_at_each(links.between(place + count + j, k), x.matrix, length) for j, x in enumerate(xs)]
@@ -118,11 +129,6 @@ def _unknown(values: Sequence[Abstract]) -> Abstracts:
     return [Abstract(x.shape, x.matrix) for x in values]
 
 
-def _links(body: Program, inputs: Sequence[Abstract], detection: Detection) -> Links:
-    """On which elements of its inputs those of a body's results depend."""
-    return Links.of(body, inputs, detection)
-
-
 def _while(program: Program, eq: Equation, operands: Sequence[Abstract], detection: Detection) -> Abstracts:
     cond, body = eq.attrs["cond"], eq.attrs["body"]
     ends = eq.attrs["cond_consts"], eq.attrs["cond_consts"] + eq.attrs["body_consts"]
@@ -137,7 +143,7 @@ def _while(program: Program, eq: Equation, operands: Sequence[Abstract], detecti
             return followed
         detection.steps -= steps
         followed = detection.follow(body, [*consts, *followed])
-    links = _links(body, [*consts, *(x.independent() for x in _unknown(carry))], detection)
+    links = Links.of(body, [*consts, *(x.independent() for x in _unknown(carry))], detection)
     fixed = links.by_way_of(range(len(consts)), [x.matrix for x in consts])
     start = [union([x.matrix, a]) for x, a in zip(carry, fixed, strict=True)]
     places = range(len(consts), len(consts) + len(carry))
@@ -199,7 +205,7 @@ def _custom_vjp(
     residuals = [x.independent() for x in found[len(eq.outputs) :]]
     results = found[: len(eq.outputs)]
     cotangents = [y for y, v in zip(results, eq.outputs, strict=True) if v.type.inexact]
-    links = _links(backwards, [*residuals, *_unknown(cotangents)], detection)
+    links = Links.of(backwards, [*residuals, *_unknown(cotangents)], detection)
     values = _values(program, eq, operands)
     active = [x for x, a in zip(operands, eq.inputs, strict=True) if a.type.inexact]
     place, made = len(residuals), []

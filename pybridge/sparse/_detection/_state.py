@@ -19,14 +19,12 @@ class Detection:
 
     interpreter: of nested Programs. steps: what is left of `STEPS`.
     reverse_only: whether a derivative is by a rule of the user's that has reverse mode alone.
-    densest: the most entries that a value's dependence had, and the line that made it.
     """
 
     columns: int
     interpreter: Callable[[Program, Sequence[Abstract], Detection], list[Abstract]]
     steps: int = STEPS
     reverse_only: bool = False
-    densest: tuple[int, str] = (0, "")
 
     def follow(self, body: Program, inputs: Sequence[Abstract]) -> list[Abstract]:
         """What is known of the results of a nested Program."""
